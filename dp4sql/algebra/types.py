@@ -1,0 +1,79 @@
+"""SQL types under Postgres's names, and the values their literals hold."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final, Literal, TypeAlias
+
+Value: TypeAlias = (
+    None
+    | bool
+    | int
+    | float
+    | Decimal
+    | str
+    | datetime.date
+    | datetime.datetime
+    | datetime.timedelta
+    | uuid.UUID
+)
+
+Kind: TypeAlias = Literal[
+    "smallint",
+    "integer",
+    "bigint",
+    "numeric",
+    "real",
+    "double precision",
+    "boolean",
+    "text",
+    "character varying",
+    "character",
+    "date",
+    "timestamp without time zone",
+    "timestamp with time zone",
+    "interval",
+    "uuid",
+    "unknown",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A Postgres type. `length` for character types, `precision` and `scale` for numeric."""
+
+    kind: Kind
+    precision: int | None = None
+    scale: int | None = None
+    length: int | None = None
+
+    def __str__(self) -> str:
+        if self.kind == "numeric" and self.precision is not None:
+            return f"numeric({self.precision},{self.scale or 0})"
+        if self.length is not None:
+            return f"{self.kind}({self.length})"
+        return self.kind
+
+
+INTEGERS: Final = frozenset({"smallint", "integer", "bigint"})
+FLOATS: Final = frozenset({"real", "double precision"})
+NUMBERS: Final = INTEGERS | FLOATS | {"numeric"}
+TEXTS: Final = frozenset({"text", "character varying", "character"})
+TIMES: Final = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
+
+SMALLINT: Final = Type("smallint")
+INTEGER: Final = Type("integer")
+BIGINT: Final = Type("bigint")
+NUMERIC: Final = Type("numeric")
+DOUBLE: Final = Type("double precision")
+BOOLEAN: Final = Type("boolean")
+TEXT: Final = Type("text")
+DATE: Final = Type("date")
+TIMESTAMP: Final = Type("timestamp without time zone")
+TIMESTAMPTZ: Final = Type("timestamp with time zone")
+INTERVAL: Final = Type("interval")
+UUID: Final = Type("uuid")
+UNKNOWN: Final = Type("unknown")

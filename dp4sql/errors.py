@@ -1,0 +1,168 @@
+"""Every error that can reach a client, as a tree.
+
+    Dp4sqlError
+      PolicyError               F0000  the policy file is wrong; carries every problem found
+      SqlError                  what the statement got wrong
+        SyntaxError_            42601  not SQL
+        UndefinedTable          42P01
+        UndefinedColumn         42703
+        AmbiguousColumn         42702
+        UndefinedFunction       42883
+        DatatypeMismatch        42804
+        GroupingError           42803
+        InvalidParameter        22023  an argument or a setting has a value that makes no sense
+        InvalidText             22P02  a parameter's text is not of its type
+      Unsupported               0A000  SQL that is understood but has no rule or no rendering
+      Refused                   42501  an answer would break the policy: no finite bound, raw rows
+        NoBins                  42501  a private grouping column without a public list of bins
+        ReadOnly                25006  INSERT, CREATE, COPY FROM ...
+      BudgetExceeded            53400  the ledger holds too little
+      LedgerBroken              58030  the ledger cannot be trusted or written
+      EngineError               58000  the backing database failed; its text goes to the log alone
+        QueryCanceled           57014
+      ProtocolViolation         08P01
+      AuthenticationFailed      28P01
+      UndefinedDatabase         3D000
+      InternalError             XX000
+
+A message says what was found, a hint what would work. Neither ever carries data: texts depend on the
+statement, the schema and the policy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class Dp4sqlError(Exception):
+    """Root. `position` is a 1-based character offset into the statement, as Postgres counts."""
+
+    sqlstate = "XX000"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        detail: str | None = None,
+        position: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.detail = detail
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake in a policy: where, what was found, what would work."""
+
+    file: str
+    line: int
+    found: str
+    hint: str
+    rule: str | None = None
+
+    def __str__(self) -> str:
+        rule = f" [{self.rule}]" if self.rule else ""
+        return f"{self.file}:{self.line}: {self.found}{rule}: {self.hint}"
+
+
+class PolicyError(Dp4sqlError):
+    """All mistakes of one policy file, in file order."""
+
+    sqlstate = "F0000"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+class SqlError(Dp4sqlError):
+    sqlstate = "42000"
+
+
+class SyntaxError_(SqlError):
+    sqlstate = "42601"
+
+
+class UndefinedTable(SqlError):
+    sqlstate = "42P01"
+
+
+class UndefinedColumn(SqlError):
+    sqlstate = "42703"
+
+
+class AmbiguousColumn(SqlError):
+    sqlstate = "42702"
+
+
+class UndefinedFunction(SqlError):
+    sqlstate = "42883"
+
+
+class DatatypeMismatch(SqlError):
+    sqlstate = "42804"
+
+
+class GroupingError(SqlError):
+    sqlstate = "42803"
+
+
+class InvalidParameter(SqlError):
+    sqlstate = "22023"
+
+
+class InvalidText(SqlError):
+    sqlstate = "22P02"
+
+
+class Unsupported(Dp4sqlError):
+    sqlstate = "0A000"
+
+
+class Refused(Dp4sqlError):
+    sqlstate = "42501"
+
+
+class NoBins(Refused):
+    pass
+
+
+class ReadOnly(Refused):
+    sqlstate = "25006"
+
+
+class BudgetExceeded(Dp4sqlError):
+    sqlstate = "53400"
+
+
+class LedgerBroken(Dp4sqlError):
+    sqlstate = "58030"
+
+
+class EngineError(Dp4sqlError):
+    sqlstate = "58000"
+
+
+class QueryCanceled(EngineError):
+    sqlstate = "57014"
+
+
+class ProtocolViolation(Dp4sqlError):
+    sqlstate = "08P01"
+
+
+class AuthenticationFailed(Dp4sqlError):
+    sqlstate = "28P01"
+
+
+class UndefinedDatabase(Dp4sqlError):
+    sqlstate = "3D000"
+
+
+class InternalError(Dp4sqlError):
+    sqlstate = "XX000"
