@@ -1,0 +1,225 @@
+"""Relational algebra (paper Figure 3, extended). Frozen nodes; every column has a query-wide unique id.
+
+Aggregates, grouping keys, join keys and sort keys are column ids: whatever is computed is computed by a
+Project below. Sort, Limit and window expressions exist above a release only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from dp4sql.algebra.expr import Expr
+from dp4sql.algebra.schema import Table
+from dp4sql.algebra.types import Type, Value
+
+JoinKind: TypeAlias = Literal["inner", "left", "right", "full"]
+AggregateFunction: TypeAlias = Literal[
+    "count_star",
+    "count",
+    "count_distinct",
+    "sum",
+    "sum_distinct",
+    "avg",
+    "min",
+    "max",
+    "quantile_cont",
+    "quantile_disc",
+    "var_samp",
+    "var_pop",
+    "stddev_samp",
+    "stddev_pop",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """A base relation; column ids are `alias.column`."""
+
+    table: Table
+    alias: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Select:
+    child: Node
+    predicate: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Project:
+    child: Node
+    outputs: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Join:
+    """Equi-join on `pairs` (left id, right id); no pairs is a cross join. `residual` is the rest of ON."""
+
+    left: Node
+    right: Node
+    kind: JoinKind
+    pairs: tuple[tuple[str, str], ...]
+    residual: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Semi:
+    """Rows of `left` with (EXISTS, IN) or, when `anti`, without a match in `right`.
+
+    `null_aware` marks NOT IN, where a NULL on either side makes the predicate unknown.
+    """
+
+    left: Node
+    right: Node
+    pairs: tuple[tuple[str, str], ...]
+    residual: Expr | None
+    anti: bool
+    null_aware: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Agg:
+    """One aggregate: `id` names its output, `arg` the column it reads (None for COUNT(*))."""
+
+    id: str
+    function: AggregateFunction
+    arg: str | None
+    type: Type
+    fraction: Value = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aggregate:
+    """GROUP BY `keys`; with no keys there is always exactly one row."""
+
+    child: Node
+    keys: tuple[str, ...]
+    aggs: tuple[Agg, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct:
+    child: Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnionAll:
+    """`outputs[i]` takes `left_ids[i]` of the left and `right_ids[i]` of the right child."""
+
+    left: Node
+    right: Node
+    outputs: tuple[tuple[str, Type], ...]
+    left_ids: tuple[str, ...]
+    right_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Values:
+    """A literal relation."""
+
+    columns: tuple[tuple[str, Type], ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sort:
+    """`keys` are (column id, descending, nulls first)."""
+
+    child: Node
+    keys: tuple[tuple[str, bool, bool], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limit:
+    child: Node
+    count: int | None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fetched:
+    """Rows that stage `stage` of a plan has released (or read as public)."""
+
+    stage: int
+    columns: tuple[tuple[str, Type], ...]
+
+
+Node: TypeAlias = (
+    Scan
+    | Select
+    | Project
+    | Join
+    | Semi
+    | Aggregate
+    | Distinct
+    | UnionAll
+    | Values
+    | Sort
+    | Limit
+    | Fetched
+)
+
+
+def inputs(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Scan() | Values() | Fetched():
+            return ()
+        case Join(left, right) | Semi(left, right) | UnionAll(left, right):
+            return (left, right)
+        case Select(child) | Project(child) | Aggregate(child) | Distinct(child) | Sort(child) | Limit(child):
+            return (child,)
+
+
+def with_inputs(node: Node, new: tuple[Node, ...]) -> Node:
+    match node:
+        case Scan() | Values() | Fetched():
+            return node
+        case Join() | Semi() | UnionAll():
+            return replace(node, left=new[0], right=new[1])
+        case Select() | Project() | Aggregate() | Distinct() | Sort() | Limit():
+            return replace(node, child=new[0])
+
+
+def expressions(node: Node) -> tuple[Expr, ...]:
+    """The expressions that stand in `node` itself."""
+    match node:
+        case Select(predicate=predicate):
+            return (predicate,)
+        case Project(outputs=outputs):
+            return tuple(expr for _, expr in outputs)
+        case Join(residual=residual) | Semi(residual=residual):
+            return (residual,) if residual is not None else ()
+        case _:
+            return ()
+
+
+def walk_nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for child in inputs(node):
+        yield from walk_nodes(child)
+
+
+def columns(node: Node) -> tuple[tuple[str, Type], ...]:
+    """Output column ids and types, in order."""
+    match node:
+        case Scan(table, alias):
+            return tuple((f"{alias}.{c.name}", c.type) for c in table.columns.values())
+        case Project(outputs=outputs):
+            return tuple((id, expr.type) for id, expr in outputs)
+        case Join(left, right):
+            return (*columns(left), *columns(right))
+        case Semi(left) | Select(left) | Distinct(left) | Sort(left) | Limit(left):
+            return columns(left)
+        case Aggregate(child, keys, aggs):
+            types = dict(columns(child))
+            return (*((key, types[key]) for key in keys), *((a.id, a.type) for a in aggs))
+        case UnionAll(outputs=outputs):
+            return outputs
+        case Values(own) | Fetched(columns=own):
+            return own
+
+
+def ids(node: Node) -> frozenset[str]:
+    return frozenset(id for id, _ in columns(node))

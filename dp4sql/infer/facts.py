@@ -1,0 +1,454 @@
+"""What holds of a view in every admissible database, whatever the policy.
+
+Column facts (type, NULL, range, source), frequencies (paper Figure 12, corrected by D4) and anchors
+(sensitivity.md section 3). Each is a recursion over the tree; `Facts` remembers what it has computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import assert_never
+
+from dp4sql.algebra.bounds import INF, Bound, finite, least, most, plus, times
+from dp4sql.algebra.expr import Call, Col, Expr, In, Lit, conjuncts, reads, walk
+from dp4sql.algebra.functions import FUNCTIONS
+from dp4sql.algebra.nodes import (
+    Agg,
+    Aggregate,
+    Distinct,
+    Fetched,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Scan,
+    Select,
+    Semi,
+    Sort,
+    UnionAll,
+    Values,
+    ids,
+    walk_nodes,
+)
+from dp4sql.algebra.schema import Column, Table
+from dp4sql.infer.ranges import (
+    ANY,
+    Columns,
+    Fact,
+    Range,
+    Source,
+    hull,
+    meet,
+    nullable,
+    number,
+    range_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The view is a function of one row of `table` (scanned as `alias`) and of the rows that row refers to.
+
+    `total`: every base row yields exactly one row of the view.
+    """
+
+    table: Table
+    alias: str
+    total: bool
+
+
+class Facts:
+    """Memo tables over the nodes of one query."""
+
+    def __init__(self) -> None:
+        self._columns: dict[int, Columns] = {}
+        self._anchors: dict[int, Anchor | None] = {}
+        self._freq: dict[tuple[int, frozenset[str], bool], Bound] = {}
+        self._keep: list[Node] = []
+
+    def columns(self, node: Node) -> Columns:
+        if id(node) not in self._columns:
+            self._keep.append(node)
+            self._columns[id(node)] = _columns(self, node)
+        return self._columns[id(node)]
+
+    def anchor(self, node: Node) -> Anchor | None:
+        if id(node) not in self._anchors:
+            self._keep.append(node)
+            self._anchors[id(node)] = _anchor(self, node)
+        return self._anchors[id(node)]
+
+    def freq(self, node: Node, on: frozenset[str], nulls: bool = False) -> Bound:
+        """Most rows that share one value of the columns `on`.
+
+        Without `nulls` the value has no NULL in it, as in a join; with `nulls` all NULLs count as one
+        value, as in GROUP BY.
+        """
+        key = (id(node), on, nulls)
+        if key not in self._freq:
+            self._keep.append(node)
+            self._freq[key] = _freq(self, node, on, nulls)
+        return self._freq[key]
+
+    def key_join(self, child: Node, parent: Node, pairs: tuple[tuple[str, str], ...]) -> bool:
+        """Whether `pairs` equate a base foreign key seen in anchored `child` with the key of anchored `parent`."""
+        anchor = self.anchor(parent)
+        if anchor is None or self.anchor(child) is None or not pairs:
+            return False
+        mine, theirs = self.columns(child), self.columns(parent)
+        below = [mine[a].source for a, _ in pairs]
+        above = [theirs[b].source for _, b in pairs]
+        if any(s is None for s in below) or any(s is None or s.alias != anchor.alias for s in above):
+            return False
+        scans = {(s.alias, s.table) for s in below if s is not None}
+        if len(scans) != 1:
+            return False
+        table = self.table_of(child, next(iter(scans))[0])
+        found = {(b.column, a.column) for b, a in zip(below, above, strict=True) if a and b}
+        return any(
+            fk.references == anchor.table.name
+            and set(zip(fk.columns, anchor.table.key, strict=True)) == found
+            for fk in table.foreign_keys
+        )
+
+    def table_of(self, node: Node, alias: str) -> Table:
+        for part in _scans(node):
+            if part.alias == alias:
+                return part.table
+        raise KeyError(alias)
+
+
+def _scans(node: Node) -> list[Scan]:
+    return [part for part in walk_nodes(node) if isinstance(part, Scan)]
+
+
+# ---------------------------------------------------------------- columns
+
+
+def _columns(facts: Facts, node: Node) -> Columns:
+    match node:
+        case Scan(table, alias):
+            return {f"{alias}.{c.name}": _base_fact(table, alias, c) for c in table.columns.values()}
+        case Select(child, predicate):
+            return narrowed(facts.columns(child), predicate)
+        case Project(child, outputs):
+            below = facts.columns(child)
+            return {id: fact_of(expr, below) for id, expr in outputs}
+        case Join():
+            return _join_columns(facts, node)
+        case Semi(left, _, pairs, _, anti):
+            below = facts.columns(left)
+            return below if anti else _not_null(below, frozenset(a for a, _ in pairs))
+        case Aggregate(child, keys, aggs):
+            below = facts.columns(child)
+            return {key: below[key] for key in keys} | {
+                agg.id: _agg_fact(facts, node, agg) for agg in aggs
+            }
+        case Distinct(child) | Sort(child) | Limit(child):
+            return facts.columns(child)
+        case UnionAll(left, right, outputs, left_ids, right_ids):
+            a, b = facts.columns(left), facts.columns(right)
+            return {
+                id: Fact(type, a[x].nullable or b[y].nullable, hull(a[x].range, b[y].range))
+                for (id, type), x, y in zip(outputs, left_ids, right_ids, strict=True)
+            }
+        case Values(own, rows):
+            return {
+                id: Fact(type, any(row[i] is None for row in rows), _span([row[i] for row in rows]))
+                for i, (id, type) in enumerate(own)
+            }
+        case Fetched(columns=own):
+            return {id: Fact(type, True) for id, type in own}
+        case _:
+            assert_never(node)
+
+
+def _base_fact(table: Table, alias: str, column: Column) -> Fact:
+    span: Range = column.range or _span(list(column.domain or ()))
+    return Fact(column.type, column.nullable, span, Source(alias, table.name, column.name))
+
+
+def _span(values: list[object]) -> Range:
+    points = [number(v) for v in values if v is not None]  # type: ignore[arg-type]
+    if not points or any(p is None for p in points):
+        return ANY
+    firm = [p for p in points if p is not None]
+    return (min(firm), max(firm))
+
+
+def fact_of(expr: Expr, below: Columns) -> Fact:
+    if isinstance(expr, Col):
+        return below[expr.id]
+    return Fact(expr.type, nullable(expr, below), range_of(expr, below))
+
+
+def _not_null(columns: Columns, wanted: frozenset[str]) -> Columns:
+    return {id: replace(f, nullable=False) if id in wanted else f for id, f in columns.items()}
+
+
+def _join_columns(facts: Facts, node: Join) -> Columns:
+    left, right = facts.columns(node.left), facts.columns(node.right)
+    match node.kind:
+        case "inner":
+            keys = frozenset(id for pair in node.pairs for id in pair)
+            both = _not_null({**left, **right}, keys)
+            return both if node.residual is None else narrowed(both, node.residual)
+        case "left":
+            return {**left, **_padded(right)}
+        case "right":
+            return {**_padded(left), **right}
+        case "full":
+            return {**_padded(left), **_padded(right)}
+
+
+def _padded(columns: Columns) -> Columns:
+    return {id: replace(fact, nullable=True) for id, fact in columns.items()}
+
+
+def narrowed(columns: Columns, predicate: Expr) -> Columns:
+    """Rows that pass `predicate` are not NULL where it is strict and lie where it says."""
+    result = dict(columns)
+    for part in conjuncts(predicate):
+        for id in _proven_not_null(part):
+            if id in result:
+                result[id] = replace(result[id], nullable=False)
+        limit = _limit(part)
+        if limit is not None and limit[0] in result:
+            id, span = limit
+            result[id] = replace(result[id], range=meet(result[id].range, span))
+    return result
+
+
+def _proven_not_null(part: Expr) -> frozenset[str]:
+    match part:
+        case Call("not", (Call("is null", (Col(id),)),)):
+            return frozenset({id})
+        case Call("or"):
+            return frozenset()
+        case Call("not", (inner,)):
+            return _strict_columns(inner)
+        case _:
+            return _strict_columns(part)
+
+
+def _strict_columns(expr: Expr) -> frozenset[str]:
+    """Columns whose NULL makes `expr` NULL."""
+    match expr:
+        case Col(id):
+            return frozenset({id})
+        case In(arg):
+            return _strict_columns(arg)
+        case Call(op, args) if FUNCTIONS[op].strict:
+            return frozenset(id for arg in args for id in _strict_columns(arg))
+        case _:
+            return frozenset()
+
+
+def _limit(part: Expr) -> tuple[str, Range] | None:
+    match part:
+        case Call(op, (Col(id), Lit(value))):
+            return _compare_limit(op, id, number(value))
+        case In(Col(id), options):
+            return (id, _span([option.value for option in options]))
+        case _:
+            return None
+
+
+def _compare_limit(op: str, id: str, point: Fraction | None) -> tuple[str, Range] | None:
+    if point is None:
+        return None
+    match op:
+        case "=":
+            return (id, (point, point))
+        case "<" | "<=":
+            return (id, (None, point))
+        case ">" | ">=":
+            return (id, (point, None))
+        case _:
+            return None
+
+
+def _agg_fact(facts: Facts, node: Aggregate, agg: Agg) -> Fact:
+    below = facts.columns(node.child)
+    rows = facts.freq(node.child, frozenset(node.keys), nulls=True)
+    most_rows = Fraction(rows) if finite(rows) else None
+    if agg.arg is None:
+        return Fact(agg.type, False, (Fraction(1 if node.keys else 0), most_rows))
+    arg = below[agg.arg]
+    match agg.function:
+        case "count" | "count_distinct" | "count_star":
+            return Fact(agg.type, False, (Fraction(0), most_rows))
+        case "sum" | "sum_distinct":
+            return Fact(agg.type, arg.nullable or not node.keys, _sum_range(arg.range, most_rows))
+        case "avg" | "min" | "max" | "quantile_cont" | "quantile_disc":
+            return Fact(agg.type, arg.nullable or not node.keys, arg.range)
+        case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
+            return Fact(agg.type, True)
+        case _:
+            assert_never(agg.function)
+
+
+def _sum_range(span: Range, rows: Fraction | None) -> Range:
+    if rows is None or span[0] is None or span[1] is None:
+        return ANY
+    return (min(span[0], span[0] * rows), max(span[1], span[1] * rows))
+
+
+# ---------------------------------------------------------------- frequencies
+
+
+def _freq(facts: Facts, node: Node, on: frozenset[str], nulls: bool) -> Bound:
+    match node:
+        case Scan():
+            return _scan_freq(node, on, nulls)
+        case Select(child, predicate):
+            return facts.freq(child, on | _constants(predicate, ids(child)), nulls)
+        case Project(child, outputs):
+            passed = frozenset(e.id for id, e in outputs if id in on and isinstance(e, Col))
+            return facts.freq(child, passed, nulls)
+        case Join():
+            return _join_freq(facts, node, on, nulls)
+        case Semi(left) | Sort(left) | Limit(left):
+            return facts.freq(left, on, nulls)
+        case Aggregate(child, keys):
+            if not keys or frozenset(keys) <= on:
+                return 1
+            return facts.freq(child, on & frozenset(keys), nulls)
+        case Distinct(child):
+            return 1 if ids(child) <= on else facts.freq(child, on, nulls)
+        case UnionAll(left, right, outputs, left_ids, right_ids):
+            chosen = [i for i, (id, _) in enumerate(outputs) if id in on]
+            return plus(
+                facts.freq(left, frozenset(left_ids[i] for i in chosen), nulls),
+                facts.freq(right, frozenset(right_ids[i] for i in chosen), nulls),
+            )
+        case Values(_, rows):
+            return len(rows)
+        case Fetched():
+            return INF
+        case _:
+            assert_never(node)
+
+
+def _scan_freq(node: Scan, on: frozenset[str], nulls: bool) -> Bound:
+    table = node.table
+    names = frozenset(id.removeprefix(f"{node.alias}.") for id in on)
+    if nulls:
+        names = frozenset(n for n in names if not table.columns[n].nullable)
+    if table.key and frozenset(table.key) <= names:
+        return 1
+    bounds: list[Bound] = [f.rows for f in table.frequencies if f.columns <= names]
+    return least(*bounds, table.rows if table.rows is not None else INF)
+
+
+def _constants(predicate: Expr, own: frozenset[str]) -> frozenset[str]:
+    """Columns that `predicate` pins to one value."""
+    pinned = set()
+    for part in conjuncts(predicate):
+        match part:
+            case Call("=", (Col(id), Lit(value))) if value is not None and id in own:
+                pinned.add(id)
+    return frozenset(pinned)
+
+
+def _join_freq(facts: Facts, node: Join, on: frozenset[str], nulls: bool) -> Bound:
+    left, right = node.left, node.right
+    mine, theirs = ids(left), ids(right)
+    k1 = frozenset(a for a, _ in node.pairs)
+    k2 = frozenset(b for _, b in node.pairs)
+    x1, x2 = on & mine, on & theirs
+    match node.kind:
+        case "inner":
+            return _matched_freq(facts, node, x1, x2, nulls)
+        case "left":
+            if x2 and not nulls:
+                return _matched_freq(facts, node, x1, x2, nulls)
+            return times(facts.freq(left, x1, nulls), most(1, facts.freq(right, k2)))
+        case "right":
+            if x1 and not nulls:
+                return _matched_freq(facts, node, x1, x2, nulls)
+            return times(facts.freq(right, x2, nulls), most(1, facts.freq(left, k1)))
+        case "full":
+            if x1 and x2 and not nulls:
+                return _matched_freq(facts, node, x1, x2, nulls)
+            a = times(facts.freq(left, x1, nulls), most(1, facts.freq(right, k2)))
+            b = times(facts.freq(right, x2, nulls), most(1, facts.freq(left, k1)))
+            if not nulls and (x1 or x2):
+                return a if x1 else b
+            return plus(a, b)
+        case _:
+            assert_never(node.kind)
+
+
+def _matched_freq(
+    facts: Facts, node: Join, x1: frozenset[str], x2: frozenset[str], nulls: bool
+) -> Bound:
+    """Frequencies in the matched rows, with `on` closed under the join's equalities."""
+    k1 = frozenset(a for a, _ in node.pairs)
+    k2 = frozenset(b for _, b in node.pairs)
+    x1 = x1 | {a for a, b in node.pairs if b in x2}
+    x2 = x2 | {b for a, b in node.pairs if a in x1}
+    return least(
+        times(facts.freq(node.left, x1, nulls), facts.freq(node.right, x2 | k2)),
+        times(facts.freq(node.right, x2, nulls), facts.freq(node.left, x1 | k1)),
+    )
+
+
+# ---------------------------------------------------------------- anchors
+
+
+def _anchor(facts: Facts, node: Node) -> Anchor | None:
+    match node:
+        case Scan(table, alias):
+            return Anchor(table, alias, total=True)
+        case Select(child):
+            below = facts.anchor(child)
+            return None if below is None else replace(below, total=False)
+        case Project(child):
+            return facts.anchor(child)
+        case Join():
+            return _join_anchor(facts, node)
+        case Semi(left, right, pairs, residual):
+            below = facts.anchor(left)
+            if below is None or residual is not None or not facts.key_join(left, right, pairs):
+                return None
+            return replace(below, total=False)
+        case _:
+            return None
+
+
+def _join_anchor(facts: Facts, node: Join) -> Anchor | None:
+    if node.residual is not None or node.kind == "full":
+        return None
+    for child, parent, pairs, outer in orientations(node):
+        below, above = facts.anchor(child), facts.anchor(parent)
+        if below and above and facts.key_join(child, parent, pairs):
+            columns = facts.columns(child)
+            firm = above.total and not any(columns[a].nullable for a, _ in pairs)
+            return replace(below, total=below.total and (outer or firm))
+    return None
+
+
+def orientations(
+    node: Join,
+) -> list[tuple[Node, Node, tuple[tuple[str, str], ...], bool]]:
+    """Ways to read a join as child and parent; the flag tells that every child row is kept."""
+    turned = tuple((b, a) for a, b in node.pairs)
+    match node.kind:
+        case "inner":
+            return [(node.left, node.right, node.pairs, False), (node.right, node.left, turned, False)]
+        case "left":
+            return [(node.left, node.right, node.pairs, True)]
+        case "right":
+            return [(node.right, node.left, turned, True)]
+        case "full":
+            return []
+
+
+def uses(expr: Expr, wanted: type) -> bool:
+    return any(isinstance(part, wanted) for part in walk(expr))
+
+
+def touches(expr: Expr | None, columns: frozenset[str]) -> frozenset[str]:
+    return frozenset() if expr is None else reads(expr) & columns

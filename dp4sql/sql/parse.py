@@ -1,0 +1,73 @@
+"""Text to one sqlglot tree, and where things stand in the text."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+
+from dp4sql.errors import ReadOnly, SyntaxError_, Unsupported
+
+MAX_LENGTH = 1_000_000
+
+
+def parse(sql: str) -> exp.Expr:
+    """The single SELECT-like statement in `sql`; anything else is refused by name."""
+    if len(sql) > MAX_LENGTH:
+        raise Unsupported(f"statement longer than {MAX_LENGTH} characters")
+    try:
+        found = [tree for tree in sqlglot.parse(sql, read="postgres") if tree is not None]
+    except ParseError as error:
+        raise _syntax(error, sql) from None
+    except (TokenError, RecursionError):
+        raise SyntaxError_(
+            "the statement cannot be read as SQL", hint="Check quotes, brackets and nesting."
+        ) from None
+    if not found:
+        raise SyntaxError_("the statement is empty")
+    if len(found) > 1:
+        raise SyntaxError_(
+            "several statements in one", hint="Send one statement at a time.", position=position(found[1])
+        )
+    return _only_queries(found[0])
+
+
+def _syntax(error: ParseError, sql: str) -> SyntaxError_:
+    if not error.errors:
+        return SyntaxError_("the statement cannot be read as SQL")
+    first = error.errors[0]
+    near = str(first.get("highlight") or "")
+    line, column = int(first.get("line") or 1), int(first.get("col") or 1)
+    before = sum(len(text) + 1 for text in sql.split("\n")[: line - 1])
+    offset = max(1, before + column - max(len(near), 1) + 1)
+    return SyntaxError_(f'syntax error at or near "{near}"', position=offset)
+
+
+def _only_queries(tree: exp.Expr) -> exp.Expr:
+    if isinstance(tree, exp.Query):
+        return tree
+    name = type(tree).__name__.upper()
+    if isinstance(tree, exp.Command):
+        name = str(tree.this).upper()
+    if isinstance(tree, (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.DDL, exp.Drop, exp.Alter, exp.Copy)):
+        raise ReadOnly(
+            f"{name} is refused: dp4sql answers queries and changes nothing",
+            hint="Run it on the database itself.",
+        )
+    raise Unsupported(f"{name} is not a query", hint="Statements that work start with SELECT or WITH.")
+
+
+def position(tree: exp.Expr | None) -> int | None:
+    """1-based offset of the first character of `tree` that the parser remembers."""
+    if tree is None:
+        return None
+    starts = [int(part.meta["start"]) for part in tree.walk() if "start" in part.meta]
+    return min(starts) + 1 if starts else None
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    close = difflib.get_close_matches(name.lower(), sorted(known), n=1, cutoff=0.6)
+    return close[0] if close else None
