@@ -192,9 +192,8 @@ class Deriver:
 
     # ------------------------------------------------------------ joins
 
-    def _side(self, node: Node, keys: frozenset[str], partner: Node, partner_keys: frozenset[str]) -> binary.Side:
-        frequency = self.facts.freq(partner, partner_keys)
-        return binary.Side(self.terms(node), ids(node), keys, frequency)
+    def _side(self, node: Node, keys: frozenset[str]) -> binary.Side:
+        return binary.Side(self.terms(node), ids(node), keys, self.facts.freq(node, keys))
 
     def _join(self, node: Join) -> Derivation:
         premises = (self._below(node.left), self._below(node.right))
@@ -210,8 +209,8 @@ class Deriver:
     def _matched(self, node: Join) -> Terms:
         k1 = frozenset(a for a, _ in node.pairs)
         k2 = frozenset(b for _, b in node.pairs)
-        left = self._side(node.left, k1, node.right, k2)
-        right = self._side(node.right, k2, node.left, k1)
+        left = self._side(node.left, k1)
+        right = self._side(node.right, k2)
         terms = binary.general_join(left, right, node.pairs)
         return terms if node.residual is None else unary.select(terms, node.residual)
 

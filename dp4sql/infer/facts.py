@@ -227,20 +227,20 @@ def _proven_not_null(part: Expr) -> frozenset[str]:
         case Call("or"):
             return frozenset()
         case Call("not", (inner,)):
-            return _strict_columns(inner)
+            return strict_columns(inner)
         case _:
-            return _strict_columns(part)
+            return strict_columns(part)
 
 
-def _strict_columns(expr: Expr) -> frozenset[str]:
+def strict_columns(expr: Expr) -> frozenset[str]:
     """Columns whose NULL makes `expr` NULL."""
     match expr:
         case Col(id):
             return frozenset({id})
         case In(arg):
-            return _strict_columns(arg)
+            return strict_columns(arg)
         case Call(op, args) if FUNCTIONS[op].strict:
-            return frozenset(id for arg in args for id in _strict_columns(arg))
+            return frozenset(id for arg in args for id in strict_columns(arg))
         case _:
             return frozenset()
 

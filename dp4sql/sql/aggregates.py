@@ -1,0 +1,263 @@
+"""Aggregates and window functions inside a SELECT: which they are and what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+from sqlglot import exp
+
+from dp4sql.algebra.expr import Call, Case, Col, Expr, Lit, Over
+from dp4sql.algebra.nodes import Agg, AggregateFunction
+from dp4sql.algebra.types import BIGINT, BOOLEAN, DOUBLE, FLOATS, INTEGER, NUMERIC, UNKNOWN, Type, Value
+from dp4sql.errors import DatatypeMismatch, GroupingError, SyntaxError_, Unsupported
+from dp4sql.sql.expressions import Expressions
+from dp4sql.sql.parse import position
+from dp4sql.sql.types import avg_type, is_number, sum_type, untyped
+
+SIMPLE: Final[dict[type, AggregateFunction]] = {
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Median: "quantile_cont",
+    exp.LogicalAnd: "sum",
+    exp.LogicalOr: "sum",
+}
+NUMERIC_ONLY: Final = frozenset(
+    {"sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "quantile_cont"}
+)
+
+
+def is_aggregate(e: exp.Expr) -> bool:
+    return isinstance(e, (exp.AggFunc, exp.WithinGroup, exp.Filter)) and not isinstance(
+        e, (exp.RowNumber, exp.Rank, exp.DenseRank)
+    )
+
+
+def contains_aggregate(e: exp.Expr) -> bool:
+    """Aggregates of this SELECT: those inside a subquery belong to it."""
+    if isinstance(e, exp.Query) or isinstance(e, exp.Subquery):
+        return False
+    if isinstance(e, exp.Window):
+        return any(contains_aggregate(part) for part in e.this.iter_expressions()) or any(
+            contains_aggregate(part) for key in ("partition_by", "order") for part in _parts(e.args.get(key))
+        )
+    if is_aggregate(e):
+        return True
+    return any(contains_aggregate(part) for part in e.iter_expressions())
+
+
+def _parts(value: object) -> list[exp.Expr]:
+    if isinstance(value, list):
+        return value
+    return [value] if isinstance(value, exp.Expr) else []
+
+
+def refuse_aggregate(e: exp.Expr) -> Expr | None:
+    if isinstance(e, exp.Window):
+        raise GroupingError("window functions are not allowed here", position=position(e))
+    if is_aggregate(e):
+        raise GroupingError("aggregate functions are not allowed here", position=position(e))
+    return None
+
+
+@dataclass
+class Aggregates:
+    """Collects the aggregates of one SELECT as it is lowered; equal ones are measured once.
+
+    `arguments` maps a fresh column id to the expression that a Project below the Aggregate computes.
+    """
+
+    inner: Expressions
+    fresh: Callable[[str], str]
+    aggs: list[Agg] = field(default_factory=list)
+    arguments: dict[str, Expr] = field(default_factory=dict)
+    outer: Expressions | None = None
+
+    def hook(self, e: exp.Expr) -> Expr | None:
+        if isinstance(e, exp.Window):
+            return self._window(e)
+        return self._aggregate(e) if is_aggregate(e) else None
+
+    # ------------------------------------------------------------ aggregates
+
+    def _aggregate(self, e: exp.Expr, condition: Expr | None = None) -> Expr:
+        match e:
+            case exp.Filter():
+                return self._aggregate(e.this, self.inner.boolean(e.expression.this))
+            case exp.Count():
+                return self._count(e, condition)
+            case exp.WithinGroup():
+                return self._quantile(e, condition)
+            case exp.LogicalAnd() | exp.LogicalOr():
+                return self._logical(e, condition)
+            case _ if type(e) in SIMPLE:
+                return self._simple(e, SIMPLE[type(e)], condition)
+            case _:
+                name = e.sql_name() if hasattr(e, "sql_name") else type(e).__name__
+                raise Unsupported(
+                    f"aggregate {name.lower()} is not supported",
+                    hint="Supported: COUNT, SUM, AVG, MIN, MAX, VARIANCE, STDDEV, PERCENTILE_CONT, "
+                    "PERCENTILE_DISC, BOOL_AND, BOOL_OR.",
+                    position=position(e),
+                )
+
+    def _count(self, e: exp.Count, condition: Expr | None) -> Expr:
+        if e.expressions:
+            raise Unsupported("COUNT takes one argument", position=position(e))
+        if isinstance(e.this, exp.Star):
+            if condition is None:
+                return self._measure("count_star", None, BIGINT)
+            return self._measure("count", _if(condition, Lit(1, INTEGER)), BIGINT)
+        distinct = isinstance(e.this, exp.Distinct)
+        target = e.this.expressions[0] if distinct else e.this
+        if distinct and len(e.this.expressions) > 1:
+            raise Unsupported("COUNT(DISTINCT a, b) is not supported", position=position(e))
+        arg = self._argument(target, condition)
+        return self._measure("count_distinct" if distinct else "count", arg, BIGINT)
+
+    def _argument(self, e: exp.Expr, condition: Expr | None) -> Expr:
+        for part in e.walk():
+            if is_aggregate(part):
+                raise GroupingError("aggregate function calls cannot be nested", position=position(part))
+        arg = self.inner.lower(e)
+        arg = Lit(arg.value, Type("text")) if isinstance(arg, Lit) and untyped(arg) else arg
+        return arg if condition is None else _if(condition, arg)
+
+    def _simple(self, e: exp.Expr, function: AggregateFunction, condition: Expr | None) -> Expr:
+        distinct = isinstance(e.this, exp.Distinct)
+        target = e.this.expressions[0] if distinct else e.this
+        arg = self._argument(target, condition)
+        if function in NUMERIC_ONLY and not is_number(arg.type):
+            raise DatatypeMismatch(
+                f"function {function.removesuffix('_samp').removesuffix('_cont')}({arg.type.kind}) does not exist",
+                hint="It takes numbers. EXTRACT(EPOCH FROM ...) or EXTRACT(YEAR FROM ...) turns a date into one.",
+                position=position(e),
+            )
+        if distinct and function in ("sum", "avg"):
+            if function == "avg":
+                raise Unsupported("AVG(DISTINCT x) is not supported", position=position(e))
+            return self._measure("sum_distinct", arg, sum_type(arg.type))
+        half = Decimal("0.5") if function == "quantile_cont" else None
+        return self._measure(function, arg, _result(function, arg.type), half)
+
+    def _quantile(self, e: exp.WithinGroup, condition: Expr | None) -> Expr:
+        kinds: dict[type, AggregateFunction] = {
+            exp.PercentileCont: "quantile_cont",
+            exp.PercentileDisc: "quantile_disc",
+        }
+        if type(e.this) not in kinds:
+            raise Unsupported("only PERCENTILE_CONT and PERCENTILE_DISC take WITHIN GROUP", position=position(e))
+        fraction = self.inner.lower(e.this.this)
+        if not isinstance(fraction, Lit) or not isinstance(fraction.value, (int, Decimal)) or not 0 <= fraction.value <= 1:
+            raise Unsupported("the percentile must be a constant between 0 and 1", position=position(e))
+        (item,) = e.expression.expressions
+        value = Decimal(fraction.value)
+        if item.args.get("desc"):
+            value = 1 - value
+        arg = self._argument(item.this, condition)
+        if not is_number(arg.type):
+            raise Unsupported("percentiles are taken over numbers", position=position(e))
+        function = kinds[type(e.this)]
+        return self._measure(function, arg, DOUBLE if function == "quantile_cont" else arg.type, value)
+
+    def _logical(self, e: exp.Expr, condition: Expr | None) -> Expr:
+        """BOOL_AND as "no row is false", BOOL_OR as "some row is true", on the released counts."""
+        arg = self._argument(e.this, condition)
+        if arg.type.kind != "boolean":
+            raise DatatypeMismatch("BOOL_AND and BOOL_OR take a boolean", position=position(e))
+        wanted = isinstance(e, exp.LogicalOr)
+        hits = arg if wanted else Call("not", (arg,), BOOLEAN)
+        count = self._measure("count", _if(hits, Lit(1, INTEGER)), BIGINT)
+        zero = Lit(0, INTEGER)
+        return Call(">" if wanted else "<=", (count, zero), BOOLEAN)
+
+    def _measure(self, function: AggregateFunction, arg: Expr | None, type: Type, fraction: Value = None) -> Expr:
+        column = self._column(arg) if arg is not None else None
+        for agg in self.aggs:
+            if (agg.function, agg.arg, agg.fraction) == (function, column, fraction):
+                return Col(agg.id, agg.type)
+        found = Agg(self.fresh(function.split("_")[0]), function, column, type, fraction)
+        self.aggs.append(found)
+        return Col(found.id, type)
+
+    def _column(self, arg: Expr) -> str:
+        if isinstance(arg, Col):
+            self.arguments[arg.id] = arg
+            return arg.id
+        for id, known in self.arguments.items():
+            if known == arg:
+                return id
+        id = self.fresh("arg")
+        self.arguments[id] = arg
+        return id
+
+    # ------------------------------------------------------------ windows
+
+    def _window(self, e: exp.Window) -> Expr:
+        if self.outer is None:
+            raise SyntaxError_("window functions are not allowed here", position=position(e))
+        lower = self.outer.lower
+        order = tuple(
+            (lower(item.this), bool(item.args.get("desc"))) for part in _parts(e.args.get("order")) for item in part.expressions
+        )
+        partition = tuple(lower(part) for part in _parts(e.args.get("partition_by")))
+        spec = e.args.get("spec")
+        frame = spec.sql(dialect="postgres") if spec is not None else None
+        op, args, type = self._window_function(e.this)
+        return Over(op, args, partition, order, frame, type)
+
+    def _window_function(self, e: exp.Expr) -> tuple[str, tuple[Expr, ...], Type]:
+        assert self.outer is not None
+        ranks = {exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank"}
+        if type(e) in ranks:
+            return ranks[type(e)], (), BIGINT
+        if isinstance(e, exp.Count) and isinstance(e.this, exp.Star):
+            return "count_star", (), BIGINT
+        aggregates = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Count: "count"}
+        offsets = {exp.Lag: "lag", exp.Lead: "lead", exp.FirstValue: "first_value", exp.LastValue: "last_value"}
+        if type(e) in aggregates or type(e) in offsets:
+            arg = self.outer.lower(e.this)
+            op = aggregates.get(type(e)) or offsets[type(e)]
+            extra = tuple(self.outer.lower(e.args[k]) for k in ("offset", "default") if e.args.get(k) is not None)
+            return op, (arg, *extra), _window_type(op, arg.type)
+        raise Unsupported("this window function is not supported", position=position(e))
+
+
+def _window_type(op: str, type: Type) -> Type:
+    match op:
+        case "sum":
+            return sum_type(type)
+        case "avg":
+            return avg_type(type)
+        case "count":
+            return BIGINT
+        case _:
+            return type
+
+
+def _if(condition: Expr, then: Expr) -> Expr:
+    return Case(((condition, then),), Lit(None, UNKNOWN), then.type)
+
+
+def _result(function: AggregateFunction, type: Type) -> Type:
+    match function:
+        case "sum":
+            return sum_type(type)
+        case "avg":
+            return avg_type(type)
+        case "min" | "max":
+            return type
+        case "quantile_cont":
+            return DOUBLE
+        case _:
+            return DOUBLE if type.kind in FLOATS else NUMERIC
+

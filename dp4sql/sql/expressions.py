@@ -1,0 +1,479 @@
+"""sqlglot scalar expressions to typed `Expr`. What is not listed here is refused by name."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Final
+
+from sqlglot import exp
+
+from dp4sql.algebra.expr import Call, Case, Cast, Expr, In, Interval_, Lit
+from dp4sql.algebra.functions import FUNCTIONS
+from dp4sql.algebra.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    NUMERIC,
+    TEXT,
+    TEXTS,
+    TIMES,
+    TIMESTAMP,
+    UNKNOWN,
+    Type,
+    Value,
+)
+from dp4sql.errors import (
+    DatatypeMismatch,
+    InvalidText,
+    SyntaxError_,
+    UndefinedFunction,
+    Unsupported,
+)
+from dp4sql.sql import literals
+from dp4sql.sql.parse import nearest, position
+from dp4sql.sql.types import arithmetic, is_integer, is_number, sql_type, untyped, widest
+
+COMPARISONS: Final = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+ARITHMETIC: Final = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+TEXT_FUNCTIONS: Final = {
+    exp.Lower: "lower",
+    exp.Upper: "upper",
+    exp.Length: "length",
+    exp.Reverse: "reverse",
+    exp.Initcap: "initcap",
+}
+ROUNDING: Final = {exp.Floor: "floor", exp.Ceil: "ceil", exp.Abs: "abs", exp.Sign: "sign"}
+ANALYTIC: Final = {exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp"}
+NAMED: Final = ("lower", "upper", "length", "substring", "trim", "abs", "round", "floor", "ceil", "coalesce")
+NAMED_MORE: Final = ("nullif", "greatest", "least", "extract", "date_trunc", "position", "replace", "concat")
+
+Hook = Callable[[exp.Expr], Expr | None]
+Parameters = Mapping[int, tuple[Value, Type]]
+
+
+class Expressions:
+    """Lowers scalar expressions in one scope. `hook` sees every node first: it resolves columns,
+    aggregates, subqueries and parameters, and returns None to leave a node to the rules below."""
+
+    def __init__(self, hook: Hook, infer_parameter: Callable[[Expr, Type], None]) -> None:
+        self.hook = hook
+        self._infer_parameter = infer_parameter
+
+    def lower(self, e: exp.Expr) -> Expr:
+        found = self.hook(e)
+        if found is not None:
+            return found
+        match e:
+            case exp.Paren():
+                return self.lower(e.this)
+            case exp.Literal():
+                return self._literal(e)
+            case exp.Null():
+                return Lit(None, UNKNOWN)
+            case exp.Boolean():
+                return Lit(bool(e.this), BOOLEAN)
+            case exp.And() | exp.Or():
+                op = "and" if isinstance(e, exp.And) else "or"
+                parts = [self.boolean(part) for part in e.flatten()]
+                return Call(op, tuple(parts), BOOLEAN)
+            case exp.Not():
+                return Call("not", (self.boolean(e.this),), BOOLEAN)
+            case exp.Neg():
+                return self._negative(e)
+            case exp.Case() | exp.If():
+                return self._case(e)
+            case exp.Cast() | exp.TryCast():
+                return self.cast(self.lower(e.this), sql_type(e.to), e)
+            case exp.Interval():
+                return self._interval(e)
+            case _:
+                return self._operator(e)
+
+    # ------------------------------------------------------------ literals
+
+    def _literal(self, e: exp.Literal) -> Expr:
+        if e.is_string:
+            return Lit(str(e.this), UNKNOWN)
+        value, type = literals.number_literal(str(e.this))
+        if isinstance(value, Decimal):
+            exponent = value.as_tuple().exponent
+            scale = max(0, -exponent) if isinstance(exponent, int) else 0
+            type = Type("numeric", None, scale)
+        return Lit(value, type)
+
+    def _interval(self, e: exp.Interval) -> Expr:
+        unit = str(e.args["unit"]) if e.args.get("unit") is not None else None
+        text = str(e.this.this) if isinstance(e.this, exp.Literal) else ""
+        try:
+            return Lit(literals.interval(text, unit), INTERVAL)  # type: ignore[arg-type]
+        except ValueError:
+            raise InvalidText(
+                f'invalid input syntax for type interval: "{text}"',
+                hint="Intervals are written INTERVAL '3 months' or INTERVAL '90' DAY.",
+                position=position(e),
+            ) from None
+
+    def _negative(self, e: exp.Neg) -> Expr:
+        arg = self.lower(e.this)
+        if isinstance(arg, Lit) and isinstance(arg.value, (int, Decimal)) and arg.type != BOOLEAN:
+            return Lit(-arg.value, arg.type)
+        self._need(is_number(arg.type), f"operator does not exist: - {arg.type.kind}", e)
+        return Call("neg", (arg,), arg.type)
+
+    def _need(self, condition: bool, message: str, at: exp.Expr) -> None:
+        if not condition:
+            raise DatatypeMismatch(message, position=position(at))
+
+    # ------------------------------------------------------------ types
+
+    def boolean(self, e: exp.Expr) -> Expr:
+        expr = self.coerce(self.lower(e), BOOLEAN)
+        self._need(
+            expr.type.kind == "boolean", f"argument must be type boolean, not type {expr.type.kind}", e
+        )
+        return expr
+
+    def coerce(self, expr: Expr, type: Type) -> Expr:
+        """Untyped literals and parameters take the type that their neighbour has."""
+        if not untyped(expr) or type.kind == "unknown":
+            return expr
+        assert isinstance(expr, Lit)
+        self._infer_parameter(expr, type)
+        value = literals.read(expr.value, type) if isinstance(expr.value, str) else expr.value
+        return Lit(value, type)
+
+    def together(self, exprs: list[Expr], at: exp.Expr, what: str) -> tuple[list[Expr], Type]:
+        """Untyped literals resolved and numbers widened, so that all parts have one type."""
+        target = widest(*(expr.type for expr in exprs))
+        if target is None:
+            kinds = " and ".join(dict.fromkeys(str(expr.type.kind) for expr in exprs))
+            raise DatatypeMismatch(f"{what} types {kinds} cannot be matched", position=position(at))
+        if target.kind == "unknown":
+            target = TEXT
+        return [self.coerce(expr, target) for expr in exprs], target
+
+    def cast(self, arg: Expr, type: Type, at: exp.Expr) -> Expr:
+        if untyped(arg):
+            return self.coerce(arg, type)
+        if isinstance(arg, Lit) and arg.value is None:
+            return Lit(None, type)
+        if isinstance(arg, Lit) and isinstance(arg.value, str):
+            return Lit(literals.read(arg.value, type), type)
+        if arg.type == type:
+            return arg
+        allowed = _castable(arg.type, type)
+        self._need(allowed, f"cannot cast type {arg.type.kind} to {type.kind}", at)
+        return Cast(arg, type)
+
+    # ------------------------------------------------------------ operators
+
+    def _operator(self, e: exp.Expr) -> Expr:
+        kind = type(e)
+        if kind in COMPARISONS:
+            return self.compare(COMPARISONS[kind], self.lower(e.this), self.lower(e.expression), e)
+        if kind in ARITHMETIC:
+            return self.arithmetic(ARITHMETIC[kind], self.lower(e.this), self.lower(e.expression), e)
+        match e:
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
+                pair, _ = self.together([self.lower(e.this), self.lower(e.expression)], e, "IS DISTINCT FROM")
+                found = Call("is distinct", tuple(pair), BOOLEAN)
+                return Call("not", (found,), BOOLEAN) if isinstance(e, exp.NullSafeEQ) else found
+            case exp.Is():
+                return self._is(e)
+            case exp.Between():
+                return self._between(e)
+            case exp.In():
+                return self._in(e)
+            case exp.Like() | exp.ILike():
+                op = "ilike" if isinstance(e, exp.ILike) else "like"
+                return self._text_call(op, [e.this, e.expression], BOOLEAN)
+            case exp.Escape():
+                raise Unsupported("LIKE ... ESCAPE is not supported", position=position(e))
+            case _:
+                return self._function(e)
+
+    def compare(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
+        pair, kind = self.together([left, right], at, f"operator {op}:")
+        if isinstance(pair[0], Lit) and not isinstance(pair[1], Lit):
+            flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
+            return Call(flipped, (pair[1], pair[0]), BOOLEAN)
+        return Call(op, tuple(pair), BOOLEAN)
+
+    def arithmetic(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
+        if left.type.kind in TIMES or right.type.kind in TIMES or "interval" in (left.type.kind, right.type.kind):
+            return self._time_arithmetic(op, left, right, at)
+        if untyped(left) or untyped(right):
+            other = right.type if untyped(left) else left.type
+            left, right = self.coerce(left, other), self.coerce(right, other)
+        result = arithmetic(op, left.type, right.type, at)
+        folded = _fold(op, left, right, result)
+        return folded if folded is not None else Call(op, (left, right), result)
+
+    def _time_arithmetic(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
+        if op == "+" and right.type.kind in TIMES:
+            left, right = right, left
+        if left.type.kind in TIMES and untyped(right):
+            right = self.coerce(right, INTERVAL if left.type != DATE else left.type)
+        if left.type.kind in TIMES and right.type.kind == "interval" and op in "+-":
+            return self._shift(op, left, right, at)
+        if left.type == DATE and is_integer(right.type) and op in "+-":
+            if isinstance(left, Lit) and isinstance(right, Lit) and isinstance(left.value, datetime.date):
+                days = datetime.timedelta(days=int(str(right.value)))
+                return Lit(left.value + days if op == "+" else left.value - days, DATE)
+            return Call("date+days" if op == "+" else "date-days", (left, right), DATE)
+        if left.type == DATE and right.type == DATE and op == "-":
+            return Call("date-date", (left, right), INTEGER)
+        raise DatatypeMismatch(
+            f"operator does not exist: {left.type.kind} {op} {right.type.kind}", position=position(at)
+        )
+
+    def _shift(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
+        sign = 1 if op == "+" else -1
+        if isinstance(right, Lit) and isinstance(right.value, Interval_):
+            if isinstance(left, Lit) and isinstance(left.value, datetime.date):
+                moved = literals.shift(left.value, right.value, sign)
+                return Lit(moved, TIMESTAMP if isinstance(moved, datetime.datetime) else DATE)
+            if sign < 0:
+                flipped = Interval_(-right.value.months, -right.value.days, -right.value.micros)
+                right = Lit(flipped, INTERVAL)  # type: ignore[arg-type]
+            return Call("time+interval", (left, right), TIMESTAMP if left.type == DATE else left.type)
+        raise Unsupported(
+            "only constant intervals can be added to a date or timestamp",
+            hint="Write the interval as a constant, as in o_orderdate + INTERVAL '3 months'.",
+            position=position(at),
+        )
+
+    def _is(self, e: exp.Is) -> Expr:
+        arg = self.lower(e.this)
+        if isinstance(e.expression, exp.Null):
+            return Call("is null", (self.coerce(arg, TEXT) if untyped(arg) else arg,), BOOLEAN)
+        if isinstance(e.expression, exp.Boolean):
+            op = "is true" if e.expression.this else "is false"
+            return Call(op, (self.coerce(arg, BOOLEAN),), BOOLEAN)
+        raise Unsupported("this IS test is not supported", position=position(e))
+
+    def _between(self, e: exp.Between) -> Expr:
+        arg = self.lower(e.this)
+        low = self.compare(">=", arg, self.lower(e.args["low"]), e)
+        high = self.compare("<=", arg, self.lower(e.args["high"]), e)
+        return Call("and", (low, high), BOOLEAN)
+
+    def _in(self, e: exp.In) -> Expr:
+        items = [self.lower(e.this), *(self.lower(option) for option in e.expressions)]
+        (arg, *options), _ = self.together(items, e, "IN")
+        constants = tuple(option for option in options if isinstance(option, Lit))
+        if len(constants) == len(options):
+            return In(arg, constants)
+        return Call("or", tuple(Call("=", (arg, option), BOOLEAN) for option in options), BOOLEAN)
+
+    # ------------------------------------------------------------ CASE and functions
+
+    def _case(self, e: exp.Expr) -> Expr:
+        branches = e.args.get("ifs") or [e]
+        subject = e.this if isinstance(e, exp.Case) and e.this is not None else None
+        tests = [self._test(subject, branch.this, e) for branch in branches]
+        default = e.args.get("default") if isinstance(e, exp.Case) else e.args.get("false")
+        values = [self.lower(branch.args["true"]) for branch in branches]
+        values.append(self.lower(default) if default is not None else Lit(None, UNKNOWN))
+        typed, kind = self.together(values, e, "CASE")
+        if kind.kind == "numeric" and kind.precision is None:
+            exact = [0 if is_integer(v.type) else v.type.scale for v in typed]
+            kind = Type("numeric", None, None if None in exact else max(s for s in exact if s is not None))
+        return Case(tuple(zip(tests, typed[:-1], strict=True)), typed[-1], kind)
+
+    def _test(self, subject: exp.Expr | None, condition: exp.Expr, at: exp.Expr) -> Expr:
+        if subject is None:
+            return self.boolean(condition)
+        return self.compare("=", self.lower(subject), self.lower(condition), at)
+
+    def _text_call(self, op: str, parts: list[exp.Expr], result: Type) -> Expr:
+        args = [self.coerce(self.lower(part), TEXT) for part in parts]
+        for arg, part in zip(args, parts, strict=True):
+            self._need(arg.type.kind in TEXTS, f"function {op}({arg.type.kind}) does not exist", part)
+        return Call(op, tuple(args), result)
+
+    def _function(self, e: exp.Expr) -> Expr:
+        kind = type(e)
+        if kind in TEXT_FUNCTIONS:
+            op = TEXT_FUNCTIONS[kind]
+            return self._text_call(op, [e.this], INTEGER if op == "length" else TEXT)
+        if kind in ROUNDING:
+            return self._rounding(ROUNDING[kind], e)
+        if kind in ANALYTIC:
+            return Call(ANALYTIC[kind], (self._number(e.this),), DOUBLE)
+        match e:
+            case exp.Round():
+                return self._round(e)
+            case exp.Pow():
+                return Call("power", (self._number(e.this), self._number(e.expression)), DOUBLE)
+            case exp.Coalesce() | exp.Greatest() | exp.Least():
+                return self._variadic(e)
+            case exp.Nullif():
+                (a, b), kind_ = self.together([self.lower(e.this), self.lower(e.expression)], e, "NULLIF")
+                return Call("nullif", (a, b), a.type if not untyped(a) else kind_)
+            case exp.Extract():
+                return self._extract(str(e.this.this).lower(), e.expression, e)
+            case exp.TimestampTrunc() | exp.DateTrunc():
+                return self._date_trunc(str(e.args["unit"].name).lower(), e.this, e)
+            case _:
+                return self._text_function(e)
+
+    def _text_function(self, e: exp.Expr) -> Expr:
+        match e:
+            case exp.DPipe():
+                return self._text_call("||", [e.this, e.expression], TEXT)
+            case exp.Concat():
+                args = tuple(self._as_text(self.lower(part), part) for part in e.expressions)
+                return Call("concat", args, TEXT)
+            case exp.Substring():
+                return self._substring(e)
+            case exp.Trim():
+                return self._trim(e)
+            case exp.StrPosition():
+                return self._text_call("position", [e.this, e.args["substr"]], INTEGER)
+            case exp.Replace():
+                return self._text_call("replace", [e.this, e.expression, e.args["replacement"]], TEXT)
+            case exp.StartsWith():
+                return self._text_call("starts_with", [e.this, e.expression], BOOLEAN)
+            case exp.Left() | exp.Right():
+                op = "left" if isinstance(e, exp.Left) else "right"
+                text = self.coerce(self.lower(e.this), TEXT)
+                return Call(op, (text, self._whole(e.expression)), TEXT)
+            case _:
+                raise _unknown(e)
+
+    def _as_text(self, arg: Expr, at: exp.Expr) -> Expr:
+        arg = self.coerce(arg, TEXT)
+        return arg if arg.type.kind in TEXTS else self.cast(arg, TEXT, at)
+
+    def _number(self, e: exp.Expr) -> Expr:
+        arg = self.coerce(self.lower(e), NUMERIC)
+        self._need(is_number(arg.type), f"a number is needed, not {arg.type.kind}", e)
+        return arg
+
+    def _whole(self, e: exp.Expr) -> Expr:
+        arg = self.coerce(self.lower(e), INTEGER)
+        self._need(is_integer(arg.type), f"an integer is needed, not {arg.type.kind}", e)
+        return arg
+
+    def _rounding(self, op: str, e: exp.Expr) -> Expr:
+        arg = self._number(e.this)
+        result = arg.type
+        if op in ("floor", "ceil") and arg.type.kind == "numeric":
+            result = Type("numeric", None, 0)
+        return Call(op, (arg,), result)
+
+    def _round(self, e: exp.Round) -> Expr:
+        arg = self._number(e.this)
+        digits = self._whole(e.args["decimals"]) if e.args.get("decimals") is not None else Lit(0, INTEGER)
+        if not isinstance(digits, Lit) or not isinstance(digits.value, int):
+            raise Unsupported("ROUND needs a constant number of digits", position=position(e))
+        places = max(0, digits.value)
+        if arg.type.kind == "numeric":
+            return Call("round", (arg, digits), Type("numeric", None, places))
+        return Call("round", (arg, digits), arg.type)
+
+    def _variadic(self, e: exp.Expr) -> Expr:
+        op = {exp.Coalesce: "coalesce", exp.Greatest: "greatest", exp.Least: "least"}[type(e)]
+        args, kind = self.together([self.lower(part) for part in (e.this, *e.expressions)], e, op.upper())
+        if kind.kind == "numeric" and kind.precision is None:
+            exact = [0 if is_integer(a.type) else a.type.scale for a in args]
+            kind = Type("numeric", None, None if None in exact else max(s for s in exact if s is not None))
+        return Call(op, tuple(args), kind)
+
+    def _substring(self, e: exp.Substring) -> Expr:
+        text = self.coerce(self.lower(e.this), TEXT)
+        self._need(text.type.kind in TEXTS, f"function substring({text.type.kind}) does not exist", e)
+        start = self._whole(e.args["start"]) if e.args.get("start") is not None else Lit(1, INTEGER)
+        length = e.args.get("length")
+        if length is None:
+            return Call("substring", (text, start), TEXT)
+        size = self._whole(length)
+        if not isinstance(size, Lit) or not isinstance(size.value, int) or size.value < 0:
+            raise Unsupported(
+                "SUBSTRING needs a constant length of 0 or more", position=position(length) or position(e)
+            )
+        return Call("substring", (text, start, size), TEXT)
+
+    def _trim(self, e: exp.Trim) -> Expr:
+        side = str(e.args.get("position") or "BOTH").upper()
+        op = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
+        return self._text_call(op, [e.this, *([e.expression] if e.expression else [])], TEXT)
+
+    def _extract(self, part: str, source: exp.Expr, e: exp.Expr) -> Expr:
+        arg = self.coerce(self.lower(source), TIMESTAMP)
+        self._need(arg.type.kind in TIMES, f"cannot extract from type {arg.type.kind}", e)
+        op = f"extract_{ {'dayofweek': 'dow', 'dayofyear': 'doy', 'isodayofweek': 'isodow'}.get(part, part)}"
+        if op not in FUNCTIONS:
+            raise Unsupported(f'EXTRACT field "{part}" is not supported', position=position(e))
+        if part in ("second", "epoch"):
+            return Call(op, (arg,), NUMERIC)
+        return Call(op, (arg,), Type("numeric", None, 0))
+
+    def _date_trunc(self, unit: str, source: exp.Expr, e: exp.Expr) -> Expr:
+        arg = self.coerce(self.lower(source), TIMESTAMP)
+        self._need(arg.type.kind in TIMES, f"function date_trunc(text, {arg.type.kind}) does not exist", e)
+        units = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "decade", "century")
+        if unit not in units:
+            raise Unsupported(f'date_trunc unit "{unit}" is not supported', position=position(e))
+        result = TIMESTAMP if arg.type == DATE else arg.type
+        return Call("date_trunc", (Lit(unit, TEXT), arg), result)
+
+
+def _castable(source: Type, target: Type) -> bool:
+    if source.kind in TEXTS or target.kind in TEXTS:
+        return True
+    if is_number(source) and is_number(target):
+        return True
+    if source.kind in TIMES and target.kind in TIMES:
+        return True
+    if source.kind == "boolean":
+        return target.kind in ("integer", "boolean")
+    return source.kind == target.kind or (source.kind == "integer" and target.kind == "boolean")
+
+
+def _fold(op: str, left: Expr, right: Expr, result: Type) -> Expr | None:
+    """Arithmetic on exact constants."""
+    if not (isinstance(left, Lit) and isinstance(right, Lit)) or op in ("/", "%"):
+        return None
+    a, b = left.value, right.value
+    if isinstance(a, bool) or isinstance(b, bool) or result.kind in ("real", "double precision"):
+        return None
+    if not isinstance(a, (int, Decimal)) or not isinstance(b, (int, Decimal)):
+        return None
+    x, y = Decimal(a), Decimal(b)
+    value = x + y if op == "+" else x - y if op == "-" else x * y
+    return Lit(int(value) if is_integer(result) else value, result)
+
+
+def _unknown(e: exp.Expr) -> Exception:
+    at = position(e)
+    if isinstance(e, (exp.Anonymous, exp.AnonymousAggFunc)):
+        name = str(e.name).lower()
+        close = nearest(name, (*NAMED, *NAMED_MORE))
+        return UndefinedFunction(
+            f"function {name} is not on the list of allowed functions",
+            hint=f"Perhaps {close} was meant." if close else "docs/sql.md lists the allowed functions.",
+            position=at,
+        )
+    if isinstance(e, exp.Func):
+        name = (e.sql_name() if hasattr(e, "sql_name") else type(e).__name__).lower()
+        return UndefinedFunction(
+            f"function {name} is not on the list of allowed functions",
+            hint="docs/sql.md lists the allowed functions.",
+            position=at,
+        )
+    if isinstance(e, exp.Star):
+        return SyntaxError_("* is not allowed here", position=at)
+    return Unsupported(f"{type(e).__name__} expressions are not supported", position=at)

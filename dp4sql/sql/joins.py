@@ -1,0 +1,172 @@
+"""From a list of relations and conditions to a join tree that the rules can say most about.
+
+A comma join, JOIN ... ON and WHERE say the same thing: relations and conjuncts. The tree follows foreign keys
+where the conditions equate them with the key they refer to (those are the key joins of the paper), and
+joins what is left on all equalities at once. Conditions that no join has used become a selection on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from dp4sql.algebra.expr import Call, Col, Expr, conjunction, reads
+from dp4sql.algebra.nodes import Join, Node, Scan, Select, columns, ids, walk_nodes
+from dp4sql.algebra.types import FLOATS, INTEGERS, TEXTS, Type
+from dp4sql.infer.facts import Facts
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+def joinable(a: Type, b: Type) -> bool:
+    """Equality is one-to-one between these types, so that frequencies carry over."""
+    if a.kind in INTEGERS and b.kind in INTEGERS:
+        return True
+    if {a.kind, b.kind} <= INTEGERS | {"numeric"}:
+        return True
+    if a.kind in TEXTS and b.kind in TEXTS:
+        return (a.kind == "character") == (b.kind == "character")
+    return a.kind == b.kind and a.kind not in FLOATS
+
+
+def equality(part: Expr) -> tuple[Col, Col] | None:
+    match part:
+        case Call("=", (Col() as a, Col() as b)) if a.id != b.id and joinable(a.type, b.type):
+            return a, b
+        case _:
+            return None
+
+
+class Classes:
+    """Union-find over columns that are equal in every result row."""
+
+    def __init__(self) -> None:
+        self._parent: dict[str, str] = {}
+
+    def find(self, id: str) -> str:
+        while self._parent.get(id, id) != id:
+            id = self._parent[id]
+        return id
+
+    def merge(self, a: str, b: str) -> None:
+        self._parent[self.find(a)] = self.find(b)
+
+    def same(self, a: str, b: str) -> bool:
+        return self.find(a) == self.find(b)
+
+
+@dataclass(slots=True)
+class _Forest:
+    facts: Facts
+    trees: list[Node]
+    equal: Classes
+    used: Classes
+
+    def key_merges(self) -> bool:
+        """Join one parent to one child; False when no foreign key is left to follow."""
+        for i, child in enumerate(self.trees):
+            for j, parent in enumerate(self.trees):
+                pairs = self._foreign_key(child, parent) if i != j else None
+                if pairs is not None:
+                    self._join(i, j, pairs)
+                    return True
+        return False
+
+    def _foreign_key(self, child: Node, parent: Node) -> Pairs | None:
+        anchor = self.facts.anchor(parent)
+        if anchor is None or self.facts.anchor(child) is None:
+            return None
+        above = {f.source.column: id for id, f in self.facts.columns(parent).items() if f.source and f.source.alias == anchor.alias}
+        if not set(anchor.table.key) <= set(above):
+            return None
+        keys = [above[k] for k in anchor.table.key]
+        for fk_ids in self._references(child, anchor.table.name):
+            if all(self.equal.same(a, b) for a, b in zip(fk_ids, keys, strict=True)):
+                return tuple(zip(fk_ids, keys, strict=True))
+        return None
+
+    def _references(self, child: Node, target: str) -> Iterator[list[str]]:
+        """Column ids of each visible foreign key to `target`."""
+        visible = {
+            (f.source.alias, f.source.column): id
+            for id, f in self.facts.columns(child).items()
+            if f.source is not None
+        }
+        for scan in walk_nodes(child):
+            if isinstance(scan, Scan):
+                for fk in scan.table.foreign_keys:
+                    names = [(scan.alias, c) for c in fk.columns]
+                    if fk.references == target and all(n in visible for n in names):
+                        yield [visible[n] for n in names]
+
+    def general_merge(self) -> bool:
+        """Join two trees on every equality between them; False when none are linked."""
+        for i, left in enumerate(self.trees):
+            for j in range(i + 1, len(self.trees)):
+                pairs = self._shared(left, self.trees[j])
+                if pairs:
+                    self._join(i, j, pairs)
+                    return True
+        return False
+
+    def _shared(self, left: Node, right: Node) -> Pairs:
+        theirs: dict[str, str] = {}
+        types = dict((*columns(left), *columns(right)))
+        for id, _ in columns(right):
+            theirs.setdefault(self.equal.find(id), id)
+        found: dict[str, tuple[str, str]] = {}
+        for id, type in columns(left):
+            root = self.equal.find(id)
+            if root in theirs and root not in found and joinable(type, types[theirs[root]]):
+                found[root] = (id, theirs[root])
+        return tuple(found.values())
+
+    def _join(self, i: int, j: int, pairs: Pairs) -> None:
+        for a, b in pairs:
+            self.used.merge(a, b)
+        joined = Join(self.trees[i], self.trees[j], "inner", pairs)
+        self.trees = [t for k, t in enumerate(self.trees) if k not in (i, j)] + [joined]
+
+    def cross(self) -> None:
+        while len(self.trees) > 1:
+            self._join(0, 1, ())
+            self.trees = [self.trees[-1], *self.trees[:-1]]
+
+
+def assemble(facts: Facts, relations: Iterable[Node], conditions: Iterable[Expr]) -> Node:
+    """One tree for the inner join of `relations` under `conditions`."""
+    equal, rest, pairs = Classes(), [], []
+    trees = list(relations)
+    for part in conditions:
+        found = equality(part)
+        if found is None:
+            rest.append(part)
+        else:
+            pairs.append((part, found))
+            equal.merge(found[0].id, found[1].id)
+    forest = _Forest(facts, trees, equal, Classes())
+    while forest.key_merges():
+        pass
+    while forest.general_merge():
+        pass
+    forest.cross()
+    rest += [part for part, (a, b) in pairs if not forest.used.same(a.id, b.id)]
+    (tree,) = forest.trees
+    return Select(tree, conjunction(tuple(rest))) if rest else tree
+
+
+def linked(trees: list[Node], conditions: Iterable[Expr], seed: frozenset[str]) -> list[int]:
+    """Indices of the trees that conditions connect with the columns `seed`."""
+    chosen = {i for i, tree in enumerate(trees) if ids(tree) & seed}
+    parts = [reads(part) for part in conditions]
+    while True:
+        reach = frozenset().union(*(ids(trees[i]) for i in chosen))
+        more = {
+            i
+            for i, tree in enumerate(trees)
+            for part in parts
+            if part & reach and part & ids(tree)
+        } - chosen
+        if not more:
+            return sorted(chosen)
+        chosen |= more

@@ -1,0 +1,142 @@
+"""Result types of operators, as Postgres resolves them, and coercion of untyped literals."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dp4sql.algebra.expr import Expr, Lit
+from dp4sql.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOATS,
+    INTEGER,
+    INTEGERS,
+    INTERVAL,
+    NUMBERS,
+    NUMERIC,
+    SMALLINT,
+    TEXT,
+    TEXTS,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    UUID,
+    Type,
+)
+from dp4sql.errors import DatatypeMismatch, Unsupported
+from dp4sql.sql.parse import position
+
+_RANK = ("smallint", "integer", "bigint", "numeric", "real", "double precision")
+_TIME_RANK = ("date", "timestamp without time zone", "timestamp with time zone")
+
+_NAMES = {
+    "SMALLINT": SMALLINT,
+    "INT": INTEGER,
+    "BIGINT": BIGINT,
+    "DOUBLE": DOUBLE,
+    "FLOAT": Type("real"),
+    "BOOLEAN": BOOLEAN,
+    "TEXT": TEXT,
+    "DATE": DATE,
+    "TIMESTAMP": TIMESTAMP,
+    "TIMESTAMPTZ": TIMESTAMPTZ,
+    "INTERVAL": INTERVAL,
+    "UUID": UUID,
+}
+
+
+def sql_type(data: exp.DataType) -> Type:
+    """The type that CAST names."""
+    name = data.this.value if hasattr(data.this, "value") else str(data.this)
+    sizes = [int(str(param.this)) for param in data.expressions if str(param.this).isdigit()]
+    if name == "DECIMAL":
+        if not sizes:
+            return NUMERIC
+        return Type("numeric", precision=sizes[0], scale=sizes[1] if len(sizes) > 1 else 0)
+    if name in ("VARCHAR", "CHAR", "BPCHAR"):
+        kind = "character varying" if name == "VARCHAR" else "character"
+        return Type(kind, length=sizes[0] if sizes else None)
+    if name in _NAMES:
+        return _NAMES[name]
+    raise Unsupported(
+        f"type {data.sql(dialect='postgres').lower()} is not supported",
+        hint="Supported: smallint, integer, bigint, numeric, real, double precision, boolean, text, "
+        "varchar, char, date, timestamp, timestamptz, interval, uuid.",
+        position=position(data),
+    )
+
+
+def widest(*types: Type) -> Type | None:
+    """The type in which values of all these meet; None where Postgres would refuse."""
+    known = [t for t in types if t.kind != "unknown"]
+    if not known:
+        return UNKNOWN
+    kinds = {t.kind for t in known}
+    if len(set(known)) == 1:
+        return known[0]
+    if kinds <= NUMBERS:
+        top = max(kinds, key=_RANK.index)
+        return _simple(top)
+    if kinds <= TEXTS:
+        return TEXT
+    if kinds <= set(_TIME_RANK):
+        return _simple(max(kinds, key=_TIME_RANK.index))
+    return known[0] if len(kinds) == 1 else None
+
+
+def _simple(kind: str) -> Type:
+    return Type(kind)  # type: ignore[arg-type]
+
+
+def arithmetic(op: str, left: Type, right: Type, at: exp.Expr) -> Type:
+    """Type of `left op right` over numbers."""
+    if left.kind in NUMBERS and right.kind in NUMBERS:
+        result = widest(left, right)
+        if result is not None:
+            scale = _scale(op, left, right)
+            if result.kind == "numeric" and scale is not None:
+                return Type("numeric", None, scale)
+            return _simple(result.kind)
+    raise DatatypeMismatch(
+        f"operator does not exist: {left.kind} {op} {right.kind}", position=position(at)
+    )
+
+
+def scale_of(type: Type) -> int | None:
+    """Decimal places of exact values of `type`; None when unlimited or not exact."""
+    if type.kind in INTEGERS:
+        return 0
+    return type.scale if type.kind == "numeric" else None
+
+
+def _scale(op: str, left: Type, right: Type) -> int | None:
+    a, b = scale_of(left), scale_of(right)
+    if a is None or b is None or op == "/":
+        return None
+    return a + b if op == "*" else max(a, b)
+
+
+def sum_type(type: Type) -> Type:
+    if type.kind in ("smallint", "integer"):
+        return BIGINT
+    if type.kind in ("bigint", "numeric"):
+        return Type("numeric", None, scale_of(type))
+    return type
+
+
+def avg_type(type: Type) -> Type:
+    return DOUBLE if type.kind in FLOATS else NUMERIC
+
+
+def untyped(expr: Expr) -> bool:
+    return isinstance(expr, Lit) and expr.type.kind == "unknown"
+
+
+def is_number(type: Type) -> bool:
+    return type.kind in NUMBERS
+
+
+def is_integer(type: Type) -> bool:
+    return type.kind in INTEGERS
