@@ -124,6 +124,16 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """The integers from `first` to `last`; for dates, days since 1970-01-01."""
+
+    id: str
+    type: Type
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sort:
     """`keys` are (column id, descending, nulls first)."""
 
@@ -156,6 +166,7 @@ Node: TypeAlias = (
     | Distinct
     | UnionAll
     | Values
+    | Series
     | Sort
     | Limit
     | Fetched
@@ -164,7 +175,7 @@ Node: TypeAlias = (
 
 def inputs(node: Node) -> tuple[Node, ...]:
     match node:
-        case Scan() | Values() | Fetched():
+        case Scan() | Values() | Series() | Fetched():
             return ()
         case Join(left, right) | Semi(left, right) | UnionAll(left, right):
             return (left, right)
@@ -174,7 +185,7 @@ def inputs(node: Node) -> tuple[Node, ...]:
 
 def with_inputs(node: Node, new: tuple[Node, ...]) -> Node:
     match node:
-        case Scan() | Values() | Fetched():
+        case Scan() | Values() | Series() | Fetched():
             return node
         case Join() | Semi() | UnionAll():
             return replace(node, left=new[0], right=new[1])
@@ -219,6 +230,8 @@ def columns(node: Node) -> tuple[tuple[str, Type], ...]:
             return outputs
         case Values(own) | Fetched(columns=own):
             return own
+        case Series(id, type):
+            return ((id, type),)
 
 
 def ids(node: Node) -> frozenset[str]:

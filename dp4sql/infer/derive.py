@@ -23,6 +23,7 @@ from dp4sql.algebra.nodes import (
     Scan,
     Select,
     Semi,
+    Series,
     Sort,
     UnionAll,
     Values,
@@ -106,7 +107,7 @@ class Deriver:
                     dict(zip(right_ids, names, strict=True)),
                 )
                 return Derivation("X-Union", terms, (a, b))
-            case Values() | Fetched():
+            case Values() | Series() | Fetched():
                 return Derivation("X-Public", ())
             case Sort(child) | Limit(child):
                 return self._ordered(node, child)

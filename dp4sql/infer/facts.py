@@ -25,6 +25,7 @@ from dp4sql.algebra.nodes import (
     Scan,
     Select,
     Semi,
+    Series,
     Sort,
     UnionAll,
     Values,
@@ -158,6 +159,8 @@ def _columns(facts: Facts, node: Node) -> Columns:
                 id: Fact(type, any(row[i] is None for row in rows), _span([row[i] for row in rows]))
                 for i, (id, type) in enumerate(own)
             }
+        case Series(id, type, first, last):
+            return {id: Fact(type, False, (Fraction(first), Fraction(last)))}
         case Fetched(columns=own):
             return {id: Fact(type, True) for id, type in own}
         case _:
@@ -325,6 +328,8 @@ def _freq(facts: Facts, node: Node, on: frozenset[str], nulls: bool) -> Bound:
             )
         case Values(_, rows):
             return len(rows)
+        case Series(id, _, first, last):
+            return 1 if id in on else last - first + 1
         case Fetched():
             return INF
         case _:

@@ -1,0 +1,365 @@
+"""Public bins: the rows that the output of a GROUP BY has whether or not data falls into them.
+
+A bin comes from public data (columns that are public under every policy), from declared domains and
+ranges, or from what the query itself says (IN lists, CASE with constant results). The answer is an algebra
+tree that reads no private column, so its rows can be shown as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dp4sql.algebra.expr import Call, Case, Col, Expr, In, Lit, conjuncts, reads, rewrite
+from dp4sql.algebra.nodes import (
+    Aggregate,
+    Distinct,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Scan,
+    Select,
+    Semi,
+    Series,
+    Sort,
+    UnionAll,
+    Values,
+    columns,
+    ids,
+)
+from dp4sql.algebra.schema import Column
+from dp4sql.algebra.types import BOOLEAN, INTEGERS, Type, Value
+from dp4sql.errors import NoBins
+from dp4sql.infer.facts import Facts
+from dp4sql.policy.labels import PolicySet
+from dp4sql.sql.joins import assemble, equality
+
+MAX_SERIES = 1_000_000
+
+
+@dataclass(slots=True)
+class Origin:
+    """Where the rows of a view come from: its leaves, what each column is in terms of them, and the
+    conditions that every row meets. `padded` leaves may be NULL through an outer join."""
+
+    scans: list[Scan] = field(default_factory=list)
+    padded: set[str] = field(default_factory=set)
+    conditions: list[Expr] = field(default_factory=list)
+    opaque: dict[str, Node] = field(default_factory=dict)
+
+
+def origin(node: Node, found: Origin, padded: bool = False) -> dict[str, Expr]:
+    """Each column id of `node` as an expression over leaf columns, collecting leaves and conditions."""
+    match node:
+        case Scan():
+            found.scans.append(node)
+            if padded:
+                found.padded.update(ids(node))
+            return {id: Col(id, type) for id, type in columns(node)}
+        case Select(child, predicate):
+            names = origin(child, found, padded)
+            if not padded:
+                found.conditions += [_inline(part, names) for part in conjuncts(predicate)]
+            return names
+        case Project(child, outputs):
+            names = origin(child, found, padded)
+            return {id: _inline(expr, names) for id, expr in outputs}
+        case Join():
+            return _join_origin(node, found, padded)
+        case Semi(left) | Sort(left) | Limit(left) | Distinct(left):
+            return origin(left, found, padded)
+        case Aggregate(child, keys):
+            names = origin(child, found, padded)
+            own = {key: names[key] for key in keys}
+            return own | {agg.id: _leaf(agg.id, agg.type, node, found) for agg in node.aggs}
+        case _:
+            return {id: _leaf(id, type, node, found) for id, type in columns(node)}
+
+
+def _leaf(id: str, type: Type, node: Node, found: Origin) -> Expr:
+    found.opaque[id] = node
+    return Col(id, type)
+
+
+def _join_origin(node: Join, found: Origin, padded: bool) -> dict[str, Expr]:
+    left = origin(node.left, found, padded or node.kind in ("right", "full"))
+    right = origin(node.right, found, padded or node.kind in ("left", "full"))
+    names = {**left, **right}
+    types = dict(columns(node))
+    if node.kind == "inner" and not padded:
+        pairs = [Call("=", (names[a], names[b]), BOOLEAN) for a, b in node.pairs]
+        found.conditions += pairs
+    del types
+    return names
+
+
+def _inline(expr: Expr, names: dict[str, Expr]) -> Expr:
+    return rewrite(expr, lambda part: names[part.id] if isinstance(part, Col) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """`tree` has one column a grouping key, under the key's id, and one row a bin.
+
+    `keys` gives what the data is grouped by for each key, where that is not the column itself: a
+    declared `other` takes the values outside a domain.
+    """
+
+    tree: Node
+    keys: dict[str, Expr]
+
+
+class BinFinder:
+    """Finds the bins of one GROUP BY; raises NoBins naming the key that has none."""
+
+    def __init__(self, policies: PolicySet, facts: Facts, node: Aggregate) -> None:
+        self.policies, self.facts, self.node = policies, facts, node
+        self.origin = Origin()
+        self.names = origin(node.child, self.origin)
+        self.scans = {scan.alias: scan for scan in self.origin.scans}
+        self.trees: list[Node] = []
+        self.joint: set[str] = set()
+        self.available: set[str] = set()
+
+    def find(self) -> Bins:
+        outputs: list[tuple[str, Expr]] = []
+        for key in self.node.keys:
+            outputs.append((key, self._key(key)))
+        public = self._public_tree()
+        trees = ([public] if public is not None else []) + self.trees
+        seen = frozenset().union(*(ids(tree) for tree in trees)) if trees else frozenset()
+        kept = [c for c in self.origin.conditions if reads(c) and reads(c) <= seen and not self._used(c)]
+        tree = assemble(self.facts, trees, kept)
+        return Bins(Distinct(Project(tree, tuple(outputs))), self._other_keys())
+
+    # ------------------------------------------------------------ one key
+
+    def _key(self, key: str) -> Expr:
+        """The key as an expression over columns of the bin trees."""
+        expr = self.names[key]
+        leaves = reads(expr)
+        if leaves and all(self._is_public(leaf) for leaf in leaves):
+            self.joint |= {self._alias(leaf) for leaf in leaves}
+            return expr
+        listed = self._listed(expr)
+        if listed is not None:
+            return self._values(key, listed, expr.type)
+        if leaves and all(self._enumerate(leaf) for leaf in leaves):
+            return expr
+        finite = self._finite(expr, key)
+        if finite is not None:
+            return finite
+        raise self._none(key, expr)
+
+    def _alias(self, leaf: str) -> str:
+        source = self._source(leaf)
+        return source[0].alias if source is not None else ""
+
+    def _source(self, leaf: str) -> tuple[Scan, Column] | None:
+        for scan in self.scans.values():
+            name = leaf.removeprefix(f"{scan.alias}.")
+            if leaf == f"{scan.alias}.{name}" and name in scan.table.columns:
+                return scan, scan.table.columns[name]
+        return None
+
+    def _is_public(self, leaf: str) -> bool:
+        source = self._source(leaf)
+        if source is None or leaf in self.origin.padded:
+            return False
+        return source[1].name in self.policies.public_columns(source[0].table.name)
+
+    def _listed(self, expr: Expr) -> tuple[Value, ...] | None:
+        """Values that a condition of the query limits `expr` to."""
+        for part in self.origin.conditions:
+            match part:
+                case In(arg, options) if arg == expr:
+                    return tuple(dict.fromkeys(o.value for o in options if o.value is not None))
+                case Call("=", (arg, Lit(value))) if arg == expr and value is not None:
+                    return (value,)
+        return None
+
+    def _values(self, key: str, values: tuple[Value, ...], type: Type) -> Expr:
+        id = f"bin:{key}"
+        self.trees.append(Values(((id, type),), tuple((v,) for v in values)))
+        return Col(id, type)
+
+    # ------------------------------------------------------------ private leaves with declared values
+
+    def _enumerate(self, leaf: str) -> bool:
+        """Make `leaf` available as a bin column from its domain, range, or list; False when it has none."""
+        if leaf in self.available:
+            return True
+        source = self._source(leaf)
+        if source is None:
+            return self._enumerate_opaque(leaf)
+        _, column = source
+        nullable = column.nullable or leaf in self.origin.padded
+        tree = self._column_tree(leaf, column, nullable)
+        if tree is None:
+            return False
+        self.trees.append(tree)
+        self.available.add(leaf)
+        return True
+
+    def _column_tree(self, leaf: str, column: Column, nullable: bool) -> Node | None:
+        listed = self._listed(Col(leaf, column.type))
+        if listed is not None:
+            return Values(((leaf, column.type),), tuple((v,) for v in listed))
+        if column.domain is not None:
+            values = (*column.domain, *((column.other,) if column.other is not None else ()))
+            return self._nullable_values(leaf, column.type, values, nullable)
+        if column.type.kind == "boolean":
+            return self._nullable_values(leaf, column.type, (False, True), nullable)
+        fact = self.facts.columns(self.scans[self._alias(leaf)]).get(leaf)
+        return self._series(leaf, column.type, fact.range if fact else (None, None), nullable)
+
+    def _enumerate_opaque(self, leaf: str) -> bool:
+        """Counts with a known maximum, constants and unions."""
+        node = self.origin.opaque[leaf]
+        fact = self.facts.columns(node)[leaf]
+        if isinstance(node, Values):
+            index = [id for id, _ in node.columns].index(leaf)
+            rows = tuple(dict.fromkeys((row[index],) for row in node.rows))
+            tree: Node | None = Values(((leaf, fact.type),), rows)
+        elif isinstance(node, UnionAll):
+            tree = self._union_tree(leaf, node)
+        else:
+            tree = self._series(leaf, fact.type, fact.range, fact.nullable)
+        if tree is None:
+            return False
+        self.trees.append(tree)
+        self.available.add(leaf)
+        return True
+
+    def _union_tree(self, leaf: str, node: UnionAll) -> Node:
+        index = [id for id, _ in node.outputs].index(leaf)
+        sides = []
+        for side, id in ((node.left, node.left_ids[index]), (node.right, node.right_ids[index])):
+            sides.append((BinFinder(self.policies, self.facts, Aggregate(side, (id,), ())).find().tree, id))
+        (left, a), (right, b) = sides
+        return Distinct(UnionAll(left, right, ((leaf, node.outputs[index][1]),), (a,), (b,)))
+
+    def _nullable_values(self, leaf: str, type: Type, values: tuple[Value, ...], nullable: bool) -> Node:
+        return Values(((leaf, type),), tuple((v,) for v in (*values, *((None,) if nullable else ()))))
+
+    def _series(self, leaf: str, type: Type, span: tuple[Fraction | None, Fraction | None], nullable: bool) -> Node | None:
+        low, high = span
+        if low is None or high is None or high - low >= MAX_SERIES:
+            return None
+        if type.kind not in INTEGERS | {"date"} and not (type.kind == "numeric" and type.scale == 0):
+            return None
+        first, last = -(-low.numerator // low.denominator), high.numerator // high.denominator
+        series: Node = Series(leaf, type, first, last)
+        if not nullable:
+            return series
+        nothing = Values(((f"null:{leaf}", type),), ((None,),))
+        return UnionAll(series, nothing, ((leaf, type),), (leaf,), (f"null:{leaf}",))
+
+    # ------------------------------------------------------------ keys with few values by construction
+
+    def _finite(self, expr: Expr, key: str) -> Expr | None:
+        fact = self.facts.columns(self.node.child)[key]
+        constants = _constants(expr)
+        if constants is not None:
+            values = tuple(dict.fromkeys(constants))
+        elif expr.type.kind == "boolean":
+            values = (False, True, None) if fact.nullable else (False, True)
+        else:
+            id = f"bin:{key}"
+            tree = self._series(id, expr.type, fact.range, fact.nullable)
+            if tree is None:
+                return None
+            self.trees.append(tree)
+            return Col(id, expr.type)
+        return self._values(key, values, expr.type)
+
+    def _none(self, key: str, expr: Expr) -> NoBins:
+        leaf = next((leaf for leaf in sorted(reads(expr)) if not self._is_public(leaf)), key)
+        source = self._source(leaf)
+        shown = f"{source[0].table.name}.{source[1].name}" if source is not None else leaf
+        return NoBins(
+            f'GROUP BY "{key.split(".")[-1]}" has no public bins: {shown} is private and has no declared domain',
+            hint=f"The curator can declare a domain (or, for integers and dates, a range) for {shown}; "
+            "the query itself can list the groups with IN (...).",
+        )
+
+    # ------------------------------------------------------------ public data
+
+    def _public_tree(self) -> Node | None:
+        """Scans that public keys come from, joined with the public tables that conditions tie to them."""
+        chosen = set(self.joint)
+        if not chosen:
+            return None
+        while more := self._tied(chosen):
+            chosen |= more
+        scans = [scan for scan in self.origin.scans if scan.alias in chosen]
+        seen = frozenset(leaf for scan in scans for leaf in ids(scan) if self._is_public(leaf))
+        conditions = [c for c in self.origin.conditions if reads(c) and reads(c) <= seen]
+        narrow = [Project(s, tuple((id, Col(id, t)) for id, t in columns(s) if id in seen)) for s in scans]
+        tree = assemble(self.facts, narrow, conditions)
+        self.available |= seen
+        needed = frozenset().union(*(reads(self.names[key]) for key in self.node.keys)) & seen
+        kept = tuple((id, Col(id, t)) for id, t in columns(tree) if id in needed or self._mixed(id))
+        return Distinct(Project(tree, kept))
+
+    def _mixed(self, leaf: str) -> bool:
+        """Whether a condition ties `leaf` to a column that comes from a declared domain."""
+        declared = frozenset(id for tree in self.trees for id in ids(tree))
+        return any(leaf in reads(c) and reads(c) & declared for c in self.origin.conditions)
+
+    def _tied(self, chosen: set[str]) -> set[str]:
+        found = set()
+        for part in self.origin.conditions:
+            pair = equality(part)
+            if pair is None or not all(self._is_public(c.id) for c in pair):
+                continue
+            a, b = (self._alias(c.id) for c in pair)
+            for here, there in ((a, b), (b, a)):
+                if here in chosen and there not in chosen and self._wholly_public(there):
+                    found.add(there)
+        return found
+
+    def _wholly_public(self, alias: str) -> bool:
+        table = self.scans[alias].table
+        return self.policies.public_columns(table.name) == frozenset(table.columns)
+
+    def _used(self, condition: Expr) -> bool:
+        return all(self._is_public(leaf) for leaf in reads(condition))
+
+    def _other_keys(self) -> dict[str, Expr]:
+        found = {}
+        for key in self.node.keys:
+            expr = self.names[key]
+            source = self._source(expr.id) if isinstance(expr, Col) else None
+            if source is not None and source[1].other is not None and source[1].domain is not None and isinstance(expr, Col):
+                found[key] = _or_other(Col(key, expr.type), source[1])
+        return found
+
+
+def _or_other(col: Col, column: Column) -> Expr:
+    domain = tuple(Lit(value, column.type) for value in column.domain or ())
+    missing = Call("is null", (col,), BOOLEAN)
+    whens = ((missing, Lit(None, column.type)), (In(col, domain), col))
+    return Case(whens, Lit(column.other, column.type), column.type)
+
+
+def _constants(expr: Expr) -> list[Value] | None:
+    """All values of an expression that only ever yields constants."""
+    match expr:
+        case Lit(value):
+            return [value]
+        case Case(whens, default):
+            parts = [_constants(part) for part in (*(then for _, then in whens), default)]
+            return None if any(part is None for part in parts) else list(_flat(parts))
+        case Call("coalesce", args):
+            parts = [_constants(part) for part in args]
+            return None if any(part is None for part in parts) else list(_flat(parts))
+        case _:
+            return None
+
+
+def _flat(parts: list[list[Value] | None]) -> Iterator[Value]:
+    for part in parts:
+        yield from part or ()

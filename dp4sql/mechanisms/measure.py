@@ -1,0 +1,205 @@
+"""What is measured for an aggregate: sums of integers on a public grid, their bounds, scales and losses.
+
+Every aggregate of the language becomes one or two measurements (AVG is a sum and a count), equal ones are
+taken once. A measurement is an exact integer per bin, in `unit`s, to which integer noise is added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Literal
+
+from dp4sql.algebra.expr import Call, Case, Cast, Col, Expr, Lit
+from dp4sql.algebra.nodes import Agg
+from dp4sql.algebra.types import BIGINT, BOOLEAN, FLOATS, INTEGERS, Type, Value
+from dp4sql.errors import Refused, Unsupported
+from dp4sql.infer.ranges import Fact
+from dp4sql.infer.release import ONE, Summand
+
+MeasurementKind = Literal["count", "count_distinct", "sum", "sum_distinct"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A column of exact integers below the noise: SUM over rows of (argument - center) / unit.
+
+    `low` and `high` are what one row can add, in units; an absent (NULL) argument adds 0.
+    """
+
+    kind: MeasurementKind
+    arg: str | None
+    unit: Fraction
+    center: Fraction
+    low: int
+    high: int
+    reads: str | None
+
+    @property
+    def summand(self) -> Summand:
+        distinct = self.kind in ("count_distinct", "sum_distinct")
+        return Summand(Fraction(self.low), Fraction(self.high), self.reads, distinct)
+
+    def sql(self) -> str:
+        """As an analyst would write it; shown by EXPLAIN."""
+        arg = self.arg or "*"
+        if self.center:
+            arg = f"{arg} - {_plain(self.center)}"
+        match self.kind:
+            case "count":
+                return f"COUNT({arg})"
+            case "count_distinct":
+                return f"COUNT(DISTINCT {arg})"
+            case "sum":
+                return f"SUM({arg})"
+            case "sum_distinct":
+                return f"SUM(DISTINCT {arg})"
+
+
+def _plain(number: Fraction) -> str:
+    return str(number.numerator) if number.denominator == 1 else str(float(number))
+
+
+COUNT_STAR = Quantity("count", None, Fraction(1), Fraction(0), 1, 1, None)
+
+
+def count(arg: str | None, columns: Mapping[str, Fact]) -> Quantity:
+    """COUNT(x) counts rows exactly like COUNT(*) when x is never NULL."""
+    if arg is None or not columns[arg].nullable:
+        return COUNT_STAR
+    return Quantity("count", arg, Fraction(1), Fraction(0), 0, 1, arg)
+
+
+def count_distinct(arg: str) -> Quantity:
+    return Quantity("count_distinct", arg, Fraction(1), Fraction(0), 1, 1, arg)
+
+
+def total(arg: str, columns: Mapping[str, Fact], unit: Fraction | None, *, centred: bool, distinct: bool = False) -> Quantity:
+    """SUM(x - center); Refused where x has no range."""
+    fact = columns[arg]
+    low, high = fact.range
+    if low is None or high is None:
+        raise no_range(arg)
+    step = unit or grid(fact.type, low, high)
+    center = middle(low, high, step) if centred else Fraction(0)
+    first = math.floor((low - center) / step)
+    last = math.ceil((high - center) / step)
+    if fact.nullable:
+        first, last = min(first, 0), max(last, 0)
+    return Quantity("sum_distinct" if distinct else "sum", arg, step, center, first, last, arg)
+
+
+def no_range(arg: str) -> Refused:
+    return Refused(
+        f'a sum over "{arg.split(".")[-1]}" has no finite bound: its range is not declared',
+        hint="The curator can declare range: [low, high] for the column; "
+        "the query can limit it with LEAST(GREATEST(x, low), high).",
+    )
+
+
+def grid(type: Type, low: Fraction, high: Fraction) -> Fraction:
+    """The step that sums are measured on: 1 for integers, the last decimal of exact decimals, else a
+    power of ten about a millionth of the range."""
+    if type.kind in INTEGERS:
+        return Fraction(1)
+    if type.kind == "numeric" and type.scale is not None:
+        return Fraction(1, 10**type.scale)
+    width = max(high - low, abs(high), abs(low), Fraction(1, 10**9))
+    return Fraction(10) ** (math.floor(math.log10(width)) - 6)
+
+
+def middle(low: Fraction, high: Fraction, step: Fraction) -> Fraction:
+    return math.floor((low + high) / 2 / step) * step
+
+
+def expression(quantity: Quantity, type: Type) -> Expr:
+    """The summed argument as the engine computes it: clamped to the declared range, minus the centre.
+
+    A CASE, not LEAST and GREATEST, because those turn NULL into a bound; NaN falls to the upper bound.
+    """
+    assert quantity.arg is not None
+    col = Col(quantity.arg, type)
+    low = quantity.low * quantity.unit + quantity.center
+    high = quantity.high * quantity.unit + quantity.center
+    below, above = constant(low, type), constant(high, type)
+    clamped = Case(
+        (
+            (Call("<", (col, below), BOOLEAN), below),
+            (Call(">", (col, above), BOOLEAN), above),
+        ),
+        col,
+        type,
+    )
+    return clamped
+
+
+def constant(value: Fraction, type: Type) -> Lit:
+    if value.denominator == 1 and type.kind not in FLOATS:
+        return Lit(int(value), BIGINT)
+    if type.kind in FLOATS:
+        return Lit(float(value), Type("double precision"))
+    return Lit(decimal(value), Type("numeric"))
+
+
+def decimal(value: Fraction) -> Decimal:
+    """Exact for finite decimal fractions, which all grids and centres are."""
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """How one aggregate of the query is put together from measurements (by index)."""
+
+    agg: Agg
+    measurements: tuple[int, ...]
+
+
+def quantities(aggs: Iterable[Agg], columns: Mapping[str, Fact], units: Mapping[str, Fraction]) -> tuple[list[Quantity], list[Column]]:
+    """The measurements that a list of aggregates needs, each once."""
+    found: list[Quantity] = []
+    built: list[Column] = []
+    for agg in aggs:
+        indices = []
+        for quantity in _needed(agg, columns, units):
+            if quantity not in found:
+                found.append(quantity)
+            indices.append(found.index(quantity))
+        built.append(Column(agg, tuple(indices)))
+    return found, built
+
+
+def _needed(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]) -> list[Quantity]:
+    match agg.function:
+        case "count_star" | "count":
+            return [count(agg.arg, columns)]
+        case "count_distinct":
+            assert agg.arg is not None
+            return [count_distinct(agg.arg)]
+        case "sum" | "sum_distinct":
+            assert agg.arg is not None
+            distinct = agg.function == "sum_distinct"
+            return [total(agg.arg, columns, units.get(agg.arg), centred=False, distinct=distinct)]
+        case "avg":
+            assert agg.arg is not None
+            return [total(agg.arg, columns, units.get(agg.arg), centred=True), count(agg.arg, columns)]
+        case _:
+            raise Unsupported(
+                f"{agg.function.split('_')[0].upper()} of private rows is not supported yet at the release",
+                hint="AVG, SUM, COUNT and GROUP BY work; inside a subquery that is aggregated again it works too.",
+            )
+
+
+__all__ = [
+    "ONE",
+    "Cast",
+    "Column",
+    "Quantity",
+    "Value",
+    "constant",
+    "decimal",
+    "expression",
+    "quantities",
+]

@@ -1,0 +1,211 @@
+"""From algebra to a plan: where the query splits into private reads and post-processing.
+
+The release point is the outermost aggregate over private rows. What lies above it works on released rows;
+what no policy protects is read exactly; a private scalar subquery is released first and then is a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from dp4sql.algebra.bounds import finite
+from dp4sql.algebra.expr import Constant, Expr, Scalar, rewrite
+from dp4sql.algebra.nodes import (
+    Aggregate,
+    Fetched,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Scan,
+    Select,
+    Semi,
+    columns,
+    inputs,
+    walk_nodes,
+    with_inputs,
+)
+from dp4sql.algebra.types import Type
+from dp4sql.errors import Dp4sqlError, InternalError, Refused, Unsupported
+from dp4sql.infer.derive import Derivation, Deriver
+from dp4sql.infer.facts import Facts
+from dp4sql.infer.reasons import unbounded
+from dp4sql.infer.release import sensitivity
+from dp4sql.mechanisms.bins import BinFinder
+from dp4sql.mechanisms.measure import Quantity, quantities
+from dp4sql.mechanisms.stages import Measurement, Plan, PublicRead, Release, ScalarStage, Stage
+from dp4sql.policy.labels import Policy, PolicySet
+from dp4sql.sql.dialects import DUCKDB
+from dp4sql.sql.lower import Statement, lower
+from dp4sql.sql.render import Renderer
+
+
+class Planner:
+    """Plans one statement: derives under every policy, splits, and collects stages."""
+
+    def __init__(self, policies: PolicySet, facts: Facts) -> None:
+        self.policies, self.facts = policies, facts
+        self.derivers = {p.name: Deriver(policies.schema, p, facts) for p in policies.policies}
+        self.stages: list[Stage] = []
+        self._seen: dict[str, int] = {}
+
+    def plan(self, statement: Statement) -> Plan:
+        final = self.split(self.resolve(statement.query.node))
+        return Plan(tuple(self.stages), final, statement.query.columns, statement.parameters)
+
+    # ------------------------------------------------------------ scalar subqueries
+
+    def resolve(self, node: Node) -> Node:
+        """Scalar subqueries become constants that an earlier stage gives."""
+        node = with_inputs(node, tuple(self.resolve(child) for child in inputs(node)))
+
+        def planned(expr: Expr) -> Expr | None:
+            return self._scalar(expr) if isinstance(expr, Scalar) else None
+
+        return map_expressions(node, lambda expr: rewrite(expr, planned))
+
+    def _scalar(self, expr: Scalar) -> Constant:
+        final = self.split(self.resolve(expr.query))
+        self.stages.append(ScalarStage(final, expr.column, expr.type))
+        return Constant(len(self.stages) - 1, expr.type)
+
+    # ------------------------------------------------------------ splitting
+
+    def is_public(self, node: Node) -> bool:
+        """No policy's neighbours can differ in this view."""
+        try:
+            return all(not deriver.terms(node) for deriver in self.derivers.values())
+        except (Refused, Unsupported):
+            return False
+
+    def split(self, node: Node) -> Node:
+        """`node` over released rows: its private aggregates become stages."""
+        if not any(isinstance(part, Scan) for part in walk_nodes(node)):
+            return node
+        if self.is_public(node):
+            return self._stage(PublicRead(node, columns(node)))
+        match node:
+            case Aggregate():
+                return self._release_or_descend(node)
+            case Scan(table):
+                raise raw_rows(table.name)
+            case Project(child) | Select(child) if _no_aggregate(child):
+                raise self._raw(child)
+            case Semi() | Join():
+                return with_inputs(node, tuple(self.split(child) for child in inputs(node)))
+            case _:
+                return with_inputs(node, tuple(self.split(child) for child in inputs(node)))
+
+    def _raw(self, node: Node) -> Dp4sqlError:
+        for deriver in self.derivers.values():
+            deriver.derive(node)
+        tables = [s.table.name for s in walk_nodes(node) if isinstance(s, Scan) and not self.is_public(s)]
+        return raw_rows(", ".join(dict.fromkeys(tables)))
+
+    def _release_or_descend(self, node: Aggregate) -> Node:
+        """Release here; where no rule bounds this, release further in and aggregate what was released."""
+        mark = len(self.stages)
+        try:
+            return self._stage(self.release(node))
+        except (Refused, Unsupported) as refusal:
+            del self.stages[mark:]
+            if _no_aggregate(node.child):
+                raise
+            try:
+                return with_inputs(node, (self.split(node.child),))
+            except (Refused, Unsupported):
+                del self.stages[mark:]
+                raise refusal from None
+
+    def _stage(self, stage: Release | PublicRead) -> Fetched:
+        """Equal reads are one stage: the same thing is never measured twice."""
+        key = f"{type(stage).__name__} {Renderer(DUCKDB).statement(*_identity(stage))}"
+        if key not in self._seen or self._seen[key] >= len(self.stages):
+            self.stages.append(stage)
+            self._seen[key] = len(self.stages) - 1
+        index = self._seen[key]
+        return Fetched(index, stage.columns)
+
+    # ------------------------------------------------------------ the release
+
+    def release(self, node: Aggregate) -> Release:
+        below = self.facts.columns(node.child)
+        units = {id: unit for id in below if (unit := self._declared_unit(id, below)) is not None}
+        measured, built = quantities(node.aggs, below, units)
+        derivations = {name: d.derive(node.child) for name, d in self.derivers.items()}
+        measurements = tuple(self._measurement(q, node, derivations) for q in measured)
+        bins = BinFinder(self.policies, self.facts, node).find() if node.keys else None
+        if bins is not None and not self.is_public(bins.tree):
+            raise InternalError("bins that are not public")
+        return Release(
+            node=node,
+            bins=bins.tree if bins is not None else None,
+            group_by=bins.keys if bins is not None else {},
+            columns=columns(node),
+            measurements=measurements,
+            built=tuple(built),
+            derivations=derivations,
+        )
+
+    def _declared_unit(self, id: str, below: object) -> Fraction | None:
+        fact = self.facts_of(below, id)
+        source = fact.source
+        if source is None:
+            return None
+        return self.policies.schema.table(source.table).columns[source.column].unit
+
+    @staticmethod
+    def facts_of(below: object, id: str):  # type: ignore[no-untyped-def]
+        return below[id]  # type: ignore[index]
+
+    def _measurement(self, quantity: Quantity, node: Aggregate, derivations: dict[str, Derivation]) -> Measurement:
+        bounds: dict[str, Fraction] = {}
+        rules: dict[str, str] = {}
+        for name, derivation in derivations.items():
+            found = sensitivity(derivation.terms, frozenset(node.keys), quantity.summand)
+            if not finite(found.bound):
+                raise unbounded(self.derivers[name], node.child, quantity.sql())
+            bounds[name], rules[name] = Fraction(found.bound), found.rule
+        return Measurement(quantity, bounds, rules)
+
+
+def map_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node:
+    match node:
+        case Select(predicate=predicate):
+            return replace(node, predicate=change(predicate))
+        case Project(outputs=outputs):
+            return replace(node, outputs=tuple((id, change(expr)) for id, expr in outputs))
+        case Join(residual=residual) | Semi(residual=residual) if residual is not None:
+            return replace(node, residual=change(residual))
+        case _:
+            return node
+
+
+def _no_aggregate(node: Node) -> bool:
+    return not any(isinstance(part, Aggregate) for part in walk_nodes(node))
+
+
+def _identity(stage: Release | PublicRead) -> tuple[Node, tuple[tuple[str, str], ...]]:
+    return stage.node, tuple((id, f"c{i}") for i, (id, _) in enumerate(stage.columns))
+
+
+def raw_rows(tables: str) -> Refused:
+    return Refused(
+        f"rows of {tables} are private and cannot be shown",
+        hint="Aggregate them, for instance SELECT COUNT(*) ... GROUP BY a column with public bins.",
+    )
+
+
+def plan(
+    policies: PolicySet, sql: str, parameters: list[tuple[object, Type]] | None = None
+) -> Plan:
+    """Plan `sql` under `policies`: pure, reads no data. With `parameters` None their values stay open."""
+    facts = Facts()
+    given = parameters if parameters is None else list(parameters)
+    statement = lower(sql, policies.schema, policies.covered, facts, given)  # type: ignore[arg-type]
+    return Planner(policies, facts).plan(statement)
+
+
+__all__ = ["Limit", "Planner", "Policy", "plan"]

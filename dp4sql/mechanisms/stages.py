@@ -1,0 +1,106 @@
+"""The parts of a plan: what is read, what is measured, what becomes a constant. All of it is data-free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dp4sql.algebra.expr import Expr
+from dp4sql.algebra.nodes import Aggregate, Node
+from dp4sql.algebra.types import Type
+from dp4sql.infer.derive import Derivation
+from dp4sql.mechanisms.measure import Column, Quantity
+from dp4sql.sql.names import Named
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A quantity with its bound (in units) under every policy; scale and losses follow from epsilons."""
+
+    quantity: Quantity
+    bounds: Mapping[str, Fraction]
+    rules: Mapping[str, str]
+
+    @property
+    def private(self) -> bool:
+        return any(self.bounds.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A private aggregate: bins and integer columns are read in one statement, then noise is added."""
+
+    node: Aggregate
+    bins: Node | None
+    group_by: Mapping[str, Expr]
+    columns: tuple[tuple[str, Type], ...]
+    measurements: tuple[Measurement, ...]
+    built: tuple[Column, ...]
+    derivations: Mapping[str, Derivation]
+    sensitivity_terms: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicRead:
+    """Rows that no policy protects, read and shown exactly."""
+
+    node: Node
+    columns: tuple[tuple[str, Type], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarStage:
+    """A released (or public) single value that later stages hold as a constant."""
+
+    node: Node
+    column: str
+    type: Type
+
+
+Stage = Release | PublicRead | ScalarStage
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Stages in order and the tree over their results that gives the answer."""
+
+    stages: tuple[Stage, ...]
+    final: Node
+    columns: tuple[Named, ...]
+    parameters: tuple[Type, ...]
+
+    def releases(self) -> list[tuple[int, Release]]:
+        return [(i, s) for i, s in enumerate(self.stages) if isinstance(s, Release)]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Noise scale (in units) of each measurement (stage, index), and what each policy loses in all."""
+
+    scales: Mapping[tuple[int, int], Fraction]
+    charges: Mapping[str, Fraction]
+
+
+def price(plan: Plan, epsilons: Mapping[str, Fraction]) -> Price:
+    """Equal shares: under each policy its epsilon is divided among the measurements that can move.
+
+    The scale of a measurement is the largest that any policy asks for, so a policy may lose less than
+    its epsilon: its charge is the sum of bound / scale.
+    """
+    found = [((i, j), m) for i, release in plan.releases() for j, m in enumerate(release.measurements)]
+    moving = {p: sum(1 for _, m in found if m.bounds.get(p)) for p in epsilons}
+    scales: dict[tuple[int, int], Fraction] = {}
+    for key, measurement in found:
+        asked = [
+            measurement.bounds[p] * moving[p] / epsilons[p] for p in epsilons if measurement.bounds.get(p)
+        ]
+        scales[key] = max(asked, default=Fraction(0))
+    charges = {
+        p: sum(
+            (m.bounds[p] / scales[key] for key, m in found if m.bounds.get(p)),
+            start=Fraction(0),
+        )
+        for p in epsilons
+    }
+    return Price(scales, charges)

@@ -1,0 +1,85 @@
+"""How engines differ: type names, table names, a few functions. DuckDB, Postgres and Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from dp4sql.algebra.nodes import Agg
+from dp4sql.algebra.schema import Table
+from dp4sql.algebra.types import Type
+
+DialectName = Literal["duckdb", "postgres", "spark"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """`huge` is an exact integer type of 38 digits; `max_digits` the precision of exact decimals."""
+
+    name: DialectName
+    huge: str
+    max_digits: int
+
+    def quote(self, name: str) -> str:
+        if self.name == "spark":
+            return "`" + name.replace("`", "``") + "`"
+        return '"' + name.replace('"', '""') + '"'
+
+    def table(self, table: Table) -> str:
+        name = self.quote(table.relname or table.name)
+        return name if table.schema == "public" else f"{self.quote(table.schema)}.{name}"
+
+    def type_name(self, type: Type) -> str:
+        """The engine's name for a Postgres type."""
+        match type.kind:
+            case "numeric":
+                return self._numeric(type)
+            case "character varying" | "character" | "text" | "unknown":
+                return "STRING" if self.name == "spark" else "VARCHAR" if self.name == "duckdb" else "TEXT"
+            case "double precision":
+                return "DOUBLE PRECISION" if self.name == "postgres" else "DOUBLE"
+            case "timestamp without time zone":
+                return "TIMESTAMP_NTZ" if self.name == "spark" else "TIMESTAMP"
+            case "timestamp with time zone":
+                return "TIMESTAMP" if self.name == "spark" else "TIMESTAMPTZ"
+            case _:
+                return type.kind.upper()
+
+    def series(self, first: int, last: int, type: Type) -> str:
+        """A SELECT of one column c0: integers, or dates counted from 1970-01-01."""
+        source = {
+            "duckdb": f"range({first}, {last + 1}) AS r(i)",
+            "postgres": f"generate_series({first}, {last}) AS r(i)",
+            "spark": f"(SELECT explode(sequence({first}, {last})) AS i) AS r",
+        }[self.name]
+        if type.kind == "date":
+            return f"SELECT DATE '1970-01-01' + CAST(i AS INTEGER) AS c0 FROM {source}"
+        return f"SELECT CAST(i AS {self.type_name(type)}) AS c0 FROM {source}"
+
+    def _numeric(self, type: Type) -> str:
+        if type.precision is not None:
+            return f"DECIMAL({min(type.precision, self.max_digits)},{type.scale or 0})"
+        if self.name == "postgres":
+            return "NUMERIC"
+        return "DOUBLE" if type.scale is None else f"DECIMAL(38,{min(type.scale, 18)})"
+
+    def aggregates(self, agg: Agg) -> Callable[[str], str]:
+        match agg.function:
+            case "count_star":
+                return lambda _: "COUNT(*)"
+            case "count_distinct":
+                return lambda arg: f"COUNT(DISTINCT {arg})"
+            case "sum_distinct":
+                return lambda arg: f"SUM(DISTINCT {arg})"
+            case "quantile_cont" | "quantile_disc":
+                name = "PERCENTILE_CONT" if agg.function == "quantile_cont" else "PERCENTILE_DISC"
+                return lambda arg: f"{name}({agg.fraction}) WITHIN GROUP (ORDER BY {arg})"
+            case _:
+                return lambda arg: f"{agg.function.upper()}({arg})"
+
+
+DUCKDB: Final = Dialect("duckdb", "HUGEINT", 38)
+POSTGRES: Final = Dialect("postgres", "NUMERIC", 1000)
+SPARK: Final = Dialect("spark", "DECIMAL(38,0)", 38)
+DIALECTS: Final = {d.name: d for d in (DUCKDB, POSTGRES, SPARK)}

@@ -1,0 +1,231 @@
+"""Algebra to the SQL of one engine. What was analysed is what runs: the client's text is never forwarded.
+
+Rendered SQL cannot fail on data: arithmetic runs in a type wide enough for what the operands' types can
+hold, division by zero and impossible casts yield NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from dp4sql.algebra.expr import Expr, conjuncts
+from dp4sql.algebra.nodes import (
+    Agg,
+    Aggregate,
+    Distinct,
+    Fetched,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Scan,
+    Select,
+    Semi,
+    Series,
+    Sort,
+    UnionAll,
+    Values,
+    columns,
+)
+from dp4sql.algebra.types import Type
+from dp4sql.sql.dialects import Dialect
+from dp4sql.sql.scalars import Scalars, literal
+
+
+@dataclass(slots=True)
+class Block:
+    """A SELECT under construction: FROM text, conditions and what each column id is called there."""
+
+    source: str
+    where: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+class Renderer:
+    """Writes one statement for `dialect`. `constants` are released values that the SQL may hold as literals."""
+
+    def __init__(self, dialect: Dialect, constants: Mapping[int, object] | None = None) -> None:
+        self.dialect = dialect
+        self._aliases = 0
+        self._scalars = Scalars(dialect, constants or {})
+
+    def statement(self, node: Node, outputs: tuple[tuple[str, str], ...]) -> str:
+        """SELECT of `outputs`, pairs of column id and name, in order."""
+        return self._closed(node, outputs)
+
+    # ------------------------------------------------------------ blocks
+
+    def _alias(self) -> str:
+        self._aliases += 1
+        return f"t{self._aliases}"
+
+    def expr(self, expr: Expr, names: Mapping[str, str]) -> str:
+        return self._scalars.render(expr, names)
+
+    def block(self, node: Node) -> Block:
+        match node:
+            case Scan():
+                return self._scan(node)
+            case Select(child, predicate):
+                block = self.block(child)
+                block.where += [self.expr(part, block.names) for part in conjuncts(predicate)]
+                return block
+            case Project(child, outputs):
+                block = self.block(child)
+                block.names = {id: self.expr(expr, block.names) for id, expr in outputs}
+                return block
+            case Join():
+                return self._join(node)
+            case Semi():
+                return self._semi(node)
+            case Values():
+                return self._values(node)
+            case Series():
+                return self._series(node)
+            case Fetched(stage, own):
+                alias = self._alias()
+                named = {id: f"{alias}.c{i}" for i, (id, _) in enumerate(own)}
+                return Block(f"stage{stage} AS {alias}", [], named)
+            case Aggregate() | Distinct() | UnionAll() | Sort() | Limit():
+                return self._derived(node)
+            case _:
+                assert_never(node)
+
+    def _scan(self, node: Scan) -> Block:
+        alias = self._alias()
+        named = {f"{node.alias}.{c}": f"{alias}.{self.dialect.quote(c)}" for c in node.table.columns}
+        return Block(f"{self.dialect.table(node.table)} AS {alias}", [], named)
+
+    def _derived(self, node: Node) -> Block:
+        """`node` as a subquery in FROM."""
+        alias = self._alias()
+        outputs = tuple((id, f"c{i}") for i, (id, _) in enumerate(columns(node)))
+        text = self._closed(node, outputs)
+        return Block(f"({text}) AS {alias}", [], {id: f"{alias}.{name}" for id, name in outputs})
+
+    def _wrapped(self, node: Node) -> Block:
+        """A block with no conditions of its own, for the side of an outer join."""
+        block = self.block(node)
+        if not block.where and not isinstance(node, (Project, Join)):
+            return block
+        alias = self._alias()
+        names = {id: f"c{i}" for i, id in enumerate(block.names)}
+        items = ", ".join(f"{text} AS {names[id]}" for id, text in block.names.items()) or "1 AS one"
+        text = f"SELECT {items} FROM {block.source}{_where(block.where)}"
+        return Block(f"({text}) AS {alias}", [], {id: f"{alias}.{n}" for id, n in names.items()})
+
+    def _join(self, node: Join) -> Block:
+        if node.kind == "inner":
+            left, right = self.block(node.left), self.block(node.right)
+        elif node.kind == "left":
+            left, right = self.block(node.left), self._wrapped(node.right)
+        else:
+            left, right = self._wrapped(node.left), self._wrapped(node.right)
+        names = {**left.names, **right.names}
+        parts = [f"{names[a]} = {names[b]}" for a, b in node.pairs]
+        if node.residual is not None:
+            parts.append(self.expr(node.residual, names))
+        word = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}[node.kind]
+        source = f"{left.source} {word} {_bracket(right.source)} ON {' AND '.join(parts) or 'TRUE'}"
+        return Block(source, left.where + right.where, names)
+
+    def _semi(self, node: Semi) -> Block:
+        left, right = self.block(node.left), self.block(node.right)
+        names = {**left.names, **right.names}
+        if node.null_aware and len(node.pairs) == 1 and node.residual is None:
+            ((a, b),) = node.pairs
+            inner = f"SELECT {names[b]} FROM {right.source}{_where(right.where)}"
+            left.where.append(f"{names[a]} NOT IN ({inner})")
+            return left
+        parts = [*right.where, *(f"{names[b]} = {names[a]}" for a, b in node.pairs)]
+        if node.residual is not None:
+            parts.append(self.expr(node.residual, names))
+        word = "NOT EXISTS" if node.anti else "EXISTS"
+        left.where.append(f"{word} (SELECT 1 FROM {right.source}{_where(parts)})")
+        return left
+
+    def _values(self, node: Values) -> Block:
+        alias = self._alias()
+        if not node.columns:
+            return Block(f"(SELECT 1 AS one) AS {alias}", [], {})
+        rows = ", ".join(
+            "(" + ", ".join(self._cell(v, t) for v, (_, t) in zip(row, node.columns, strict=True)) + ")"
+            for row in node.rows
+        )
+        names = [f"c{i}" for i in range(len(node.columns))]
+        source = f"(VALUES {rows}) AS {alias}({', '.join(names)})"
+        return Block(source, [], {id: f"{alias}.{n}" for n, (id, _) in zip(names, node.columns, strict=True)})
+
+    def _series(self, node: Series) -> Block:
+        alias = self._alias()
+        text = self.dialect.series(node.first, node.last, node.type)
+        return Block(f"({text}) AS {alias}", [], {node.id: f"{alias}.c0"})
+
+    def _cell(self, value: object, type: Type) -> str:
+        return f"CAST({literal(value, type, self.dialect)} AS {self.dialect.type_name(type)})"  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------ closed SELECTs
+
+    def _closed(self, node: Node, outputs: tuple[tuple[str, str], ...]) -> str:
+        """`node` as the text of a SELECT with the given output names."""
+        match node:
+            case Aggregate():
+                return self._aggregate(node, outputs)
+            case Distinct(child):
+                return self._listed(child, outputs).replace("SELECT ", "SELECT DISTINCT ", 1)
+            case UnionAll(left, right, own, left_ids, right_ids):
+                index = {id: i for i, (id, _) in enumerate(own)}
+                a = tuple((left_ids[index[id]], name) for id, name in outputs)
+                b = tuple((right_ids[index[id]], name) for id, name in outputs)
+                return f"{self._listed(left, a)} UNION ALL {self._listed(right, b)}"
+            case Sort(child, keys):
+                return self._sorted(child, keys, outputs)
+            case Limit(child, count, offset):
+                text = self._closed(child, outputs)
+                text += f" LIMIT {count}" if count is not None else ""
+                return text + (f" OFFSET {offset}" if offset else "")
+            case _:
+                return self._listed(node, outputs)
+
+    def _listed(self, node: Node, outputs: tuple[tuple[str, str], ...]) -> str:
+        block = self.block(node)
+        items = ", ".join(f"{block.names[id]} AS {name}" for id, name in outputs) or "1 AS one"
+        return f"SELECT {items} FROM {block.source}{_where(block.where)}"
+
+    def _sorted(self, child: Node, keys: tuple[tuple[str, bool, bool], ...], outputs: tuple[tuple[str, str], ...]) -> str:
+        block = self._derived(child) if isinstance(child, (Distinct, Limit)) else self.block(child)
+        items = ", ".join(f"{block.names[id]} AS {name}" for id, name in outputs) or "1 AS one"
+        order = ", ".join(
+            f"{block.names[id]}{' DESC' if desc else ''} NULLS {'FIRST' if first else 'LAST'}" for id, desc, first in keys
+        )
+        return f"SELECT {items} FROM {block.source}{_where(block.where)} ORDER BY {order}"
+
+    def _aggregate(self, node: Aggregate, outputs: tuple[tuple[str, str], ...]) -> str:
+        block = self.block(node.child)
+        texts = {key: block.names[key] for key in node.keys}
+        texts |= {agg.id: self.aggregate(agg, block.names) for agg in node.aggs}
+        items = ", ".join(f"{texts[id]} AS {name}" for id, name in outputs) or "1 AS one"
+        group = ", ".join(_not_a_position(block.names[key]) for key in node.keys)
+        tail = f" GROUP BY {group}" if group else ""
+        return f"SELECT {items} FROM {block.source}{_where(block.where)}{tail}"
+
+    def aggregate(self, agg: Agg, names: Mapping[str, str]) -> str:
+        """One aggregate below the release, with Postgres's result type."""
+        arg = names[agg.arg] if agg.arg is not None else "*"
+        write: Callable[[str], str] = self.dialect.aggregates(agg)
+        return write(arg)
+
+
+def _not_a_position(text: str) -> str:
+    """GROUP BY 2 would mean the second output column."""
+    return f"CAST({text} AS BIGINT)" if text.isdigit() else text
+
+
+def _where(parts: list[str]) -> str:
+    return f" WHERE {' AND '.join(parts)}" if parts else ""
+
+
+def _bracket(source: str) -> str:
+    return f"({source})" if " JOIN " in source and not source.startswith("(SELECT") else source
