@@ -1,0 +1,1 @@
+"""Costs and the ledger that bounds them."""

@@ -1,0 +1,6 @@
+"""The only place that draws randomness."""
+
+from dp4sql.noise.draws import bernoulli, choose, randbelow
+from dp4sql.noise.laplace import half_width, laplace
+
+__all__ = ["bernoulli", "choose", "half_width", "laplace", "randbelow"]

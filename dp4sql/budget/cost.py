@@ -1,0 +1,28 @@
+"""What a query costs, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Loss of one policy in one query; `budget` is the policy's total, None for no limit."""
+
+    policy: str
+    entity: str
+    epsilon: Fraction
+    budget: Fraction | None
+
+
+def paid(charges: Iterable[Charge]) -> tuple[Charge, ...]:
+    """The charges that cost anything."""
+    return tuple(charge for charge in charges if charge.epsilon > 0)
+
+
+def show(number: Fraction) -> str:
+    """A short decimal for people: exact where four digits suffice, else marked with ~."""
+    short = f"{float(number):.4f}".rstrip("0").rstrip(".")
+    return short if Fraction(short) == number else f"~{short}"

@@ -1,0 +1,223 @@
+"""The ledger: one append-only SQLite table that every charge is committed to before data is read.
+
+Amounts are exact fractions kept as text. Each row carries the running total of its account and the hash
+of the row before it, so that a change or a removal in the middle shows. Opening verifies the whole chain.
+
+An account is (database, entity, policy). A policy name that is new for an entity starts at the most that
+any policy of that entity has spent there, so renaming a policy never resets what was spent.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from dp4sql.budget.cost import Charge, paid, show
+from dp4sql.errors import BudgetExceeded, LedgerBroken
+
+TABLE = """
+CREATE TABLE IF NOT EXISTS entries (
+    id INTEGER PRIMARY KEY,
+    query INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    database TEXT NOT NULL,
+    entity TEXT NOT NULL,
+    policy TEXT NOT NULL,
+    epsilon TEXT NOT NULL,
+    total TEXT NOT NULL,
+    role TEXT NOT NULL,
+    statement TEXT NOT NULL,
+    hash TEXT NOT NULL
+);
+CREATE TRIGGER IF NOT EXISTS entries_no_update BEFORE UPDATE ON entries
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS entries_no_delete BEFORE DELETE ON entries
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE INDEX IF NOT EXISTS entries_account ON entries (database, entity, policy, id);
+"""
+
+COLUMNS = ("query", "at", "kind", "database", "entity", "policy", "epsilon", "total", "role", "statement")
+START = "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row: a `charge`, or an `answered` / `failed` mark with epsilon 0 that closes query `query`."""
+
+    id: int
+    query: int
+    at: str
+    kind: str
+    database: str
+    entity: str
+    policy: str
+    epsilon: Fraction
+    total: Fraction
+    role: str
+    statement: str
+
+
+class Ledger:
+    """Safe to share between threads and processes: every charge is one immediate transaction."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        try:
+            self._db = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.executescript(TABLE)
+        except sqlite3.Error as error:
+            raise _broken(self.path, "cannot be opened", error) from None
+        self.verify()
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    # ------------------------------------------------------------ charging
+
+    def charge(self, charges: Sequence[Charge], *, database: str, role: str, statement: str) -> int | None:
+        """Commit all charges or none; the query's number, or None when nothing costs anything.
+
+        BudgetExceeded when a budget would be passed. Durable when it returns.
+        """
+        due = paid(charges)
+        if not due:
+            return None
+        with self._transaction() as db:
+            query = self._next_query(db)
+            for charge in due:
+                total = self._spent(db, database, charge.entity, charge.policy) + charge.epsilon
+                if charge.budget is not None and total > charge.budget:
+                    raise _exceeded(charge, charge.budget - (total - charge.epsilon))
+                self._append(db, query, "charge", database, charge, total, role, statement)
+            return query
+
+    def close_query(self, query: int | None, kind: str, *, database: str, role: str) -> None:
+        """Mark a charged query `answered` or `failed`; a charge without a mark was cut short."""
+        if query is None:
+            return
+        with self._transaction() as db:
+            nothing = Charge("", "", Fraction(0), None)
+            self._append(db, query, kind, database, nothing, Fraction(0), role, "")
+
+    def spent(self, database: str, entity: str, policy: str) -> Fraction:
+        """Total charged to an account so far."""
+        with self._lock:
+            return self._spent(self._db, database, entity, policy)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._db
+                except BaseException:
+                    self._db.execute("ROLLBACK")
+                    raise
+                self._db.execute("COMMIT")
+            except sqlite3.Error as error:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise _broken(self.path, "cannot be written", error) from None
+
+    @staticmethod
+    def _next_query(db: sqlite3.Connection) -> int:
+        (last,) = db.execute("SELECT COALESCE(MAX(query), 0) FROM entries").fetchone()
+        return int(last) + 1
+
+    @staticmethod
+    def _spent(db: sqlite3.Connection, database: str, entity: str, policy: str) -> Fraction:
+        account = "SELECT total FROM entries WHERE kind = 'charge' AND database = ? AND entity = ?"
+        row = db.execute(f"{account} AND policy = ? ORDER BY id DESC LIMIT 1", (database, entity, policy)).fetchone()
+        if row is not None:
+            return Fraction(row[0])
+        totals = db.execute(account, (database, entity)).fetchall()
+        return max((Fraction(total) for (total,) in totals), default=Fraction(0))
+
+    def _append(
+        self, db: sqlite3.Connection, query: int, kind: str, database: str, charge: Charge, total: Fraction, role: str, statement: str
+    ) -> None:
+        previous = db.execute("SELECT hash FROM entries ORDER BY id DESC LIMIT 1").fetchone()
+        at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        row = (query, at, kind, database, charge.entity, charge.policy, str(charge.epsilon), str(total), role, statement)
+        link = chain(previous[0] if previous else START, row)
+        marks = ", ".join("?" * (len(row) + 1))
+        db.execute(f"INSERT INTO entries ({', '.join(COLUMNS)}, hash) VALUES ({marks})", (*row, link))
+
+    # ------------------------------------------------------------ reading
+
+    def entries(self, limit: int | None = None) -> list[Entry]:
+        """Newest last; the last `limit` when one is given."""
+        sql = f"SELECT id, {', '.join(COLUMNS)} FROM entries ORDER BY id DESC"
+        with self._lock:
+            rows = self._db.execute(sql + (f" LIMIT {int(limit)}" if limit else "")).fetchall()
+        return [Entry(*row[:7], Fraction(row[7]), Fraction(row[8]), *row[9:]) for row in reversed(rows)]
+
+    def verify(self) -> int:
+        """Recompute every hash and running total; the number of entries. LedgerBroken where one is off."""
+        totals: dict[tuple[str, str, str], Fraction] = {}
+        previous, count, last = START, 0, 0
+        try:
+            rows = self._db.execute(f"SELECT id, {', '.join(COLUMNS)}, hash FROM entries ORDER BY id")
+            for id, *row, link in rows:
+                if id != last + 1 or link != chain(previous, row):
+                    raise _tampered(self.path, id)
+                if row[2] == "charge":
+                    _check_total(totals, row, self.path, id)
+                previous, last, count = link, id, count + 1
+        except sqlite3.Error as error:
+            raise _broken(self.path, "cannot be read", error) from None
+        return count
+
+
+def chain(previous: str, row: Sequence[object]) -> str:
+    """Hash of a row and of the hash before it."""
+    return hashlib.sha256(json.dumps([previous, *row], ensure_ascii=False).encode()).hexdigest()
+
+
+def _check_total(totals: dict[tuple[str, str, str], Fraction], row: Sequence[str], path: Path, id: int) -> None:
+    account = (row[3], row[4], row[5])
+    total, epsilon = Fraction(row[7]), Fraction(row[6])
+    start = totals.get(account)
+    if start is None:
+        others = [t for (db, entity, _), t in totals.items() if (db, entity) == account[:2]]
+        start = max(others, default=Fraction(0))
+    if start + epsilon != total:
+        raise _tampered(path, id)
+    totals[account] = total
+
+
+def _exceeded(charge: Charge, left: Fraction) -> BudgetExceeded:
+    return BudgetExceeded(
+        f"the budget of policy {charge.policy} does not cover this query: "
+        f"it costs {show(charge.epsilon)} and {show(max(left, Fraction(0)))} of {show(charge.budget or Fraction(0))} is left",
+        hint="Nothing was charged. SET dp4sql.epsilon to a smaller value asks for a noisier, cheaper answer; "
+        "EXPLAIN shows the price beforehand.",
+    )
+
+
+def _broken(path: Path, what: str, error: Exception) -> LedgerBroken:
+    return LedgerBroken(
+        f"the ledger {path.name} {what} ({error})",
+        hint="No query is answered without its charge. Check the disk and the file's permissions, then try again.",
+    )
+
+
+def _tampered(path: Path, id: int) -> LedgerBroken:
+    return LedgerBroken(
+        f"the ledger {path.name} does not verify: entry {id} was changed, or an entry before it is missing",
+        hint="Restore the file from a backup. Starting with an empty ledger would forget what was spent.",
+    )
