@@ -1,0 +1,58 @@
+"""dp4sql: SQL answered with differential privacy.
+
+    policy = dp4sql.load_policy("policies/university.yaml")
+    print(dp4sql.explain(policy, "SELECT COUNT(*) FROM student").text())
+    pipeline = dp4sql.open_pipeline(policy=policy, database="duckdb:///university.duckdb", ledger="my.ledger")
+    released = await pipeline.query("SELECT COUNT(*) FROM student")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dp4sql.policy.labels import PolicySet
+
+if TYPE_CHECKING:
+    from dp4sql.mechanisms.explain import Explanation
+    from dp4sql.pipeline import Pipeline
+
+__version__ = version("dp4sql")
+
+PolicySource = PolicySet | str | os.PathLike[str] | Mapping[str, Any]
+
+
+def load_policy(source: str | os.PathLike[str] | Mapping[str, Any]) -> PolicySet:
+    """A policy file (a path, or its parsed content) as a checked PolicySet; PolicyError lists all mistakes."""
+    from dp4sql.policy import load_policy as load
+
+    return load(source)
+
+
+def _policies(source: PolicySource) -> PolicySet:
+    return source if isinstance(source, PolicySet) else load_policy(source)
+
+
+def explain(policy: PolicySource, sql: str) -> Explanation:
+    """Per aggregate its `bounds` (policy name -> exact Fraction), derivation, noise scale. Reads no data."""
+    from dp4sql.pipeline import explain as explained
+
+    return explained(_policies(policy), sql)
+
+
+def open_pipeline(*, policy: PolicySource, database: str, ledger: str | os.PathLike[str] | None = None) -> Pipeline:
+    """A pipeline on `database` (a URL such as duckdb:///file.duckdb) whose charges go to the file `ledger`,
+    by default beside the database."""
+    from dp4sql.backends import open_backend
+    from dp4sql.budget.ledger import Ledger
+    from dp4sql.pipeline import Pipeline
+
+    backend = open_backend(database)
+    path = Path(ledger) if ledger is not None else Path(backend.identity.split("://", 1)[1] + ".ledger")
+    return Pipeline(_policies(policy), backend, Ledger(path))
+
+
+__all__ = ["__version__", "explain", "load_policy", "open_pipeline"]

@@ -23,6 +23,21 @@
       ProtocolViolation         08P01
       AuthenticationFailed      28P01
       UndefinedDatabase         3D000
+      SessionError              what the statement got wrong about its session
+        UndefinedStatement      26000
+        DuplicateStatement      42P05
+        UndefinedPortal         34000
+        DuplicatePortal         42P03
+        UndefinedSavepoint      3B001
+        UndefinedSetting        42704
+        NoTransaction           25P01  it works inside BEGIN ... COMMIT alone
+        FailedTransaction       25P02
+        InvalidEncoding         22021
+      ServerError               what the server cannot do now
+        TooManyConnections      53300
+        LimitExceeded           54000
+        ShuttingDown            57P01
+        CatalogUnavailable      58000  no Postgres to answer catalog queries
       InternalError             XX000
 
 A message says what was found, a hint what would work. Neither ever carries data: texts depend on the
@@ -166,3 +181,63 @@ class UndefinedDatabase(Dp4sqlError):
 
 class InternalError(Dp4sqlError):
     sqlstate = "XX000"
+
+
+class SessionError(Dp4sqlError):
+    sqlstate = "42000"
+
+
+class UndefinedStatement(SessionError):
+    sqlstate = "26000"
+
+
+class DuplicateStatement(SessionError):
+    sqlstate = "42P05"
+
+
+class UndefinedPortal(SessionError):
+    sqlstate = "34000"
+
+
+class DuplicatePortal(SessionError):
+    sqlstate = "42P03"
+
+
+class UndefinedSavepoint(SessionError):
+    sqlstate = "3B001"
+
+
+class UndefinedSetting(SessionError):
+    sqlstate = "42704"
+
+
+class NoTransaction(SessionError):
+    sqlstate = "25P01"
+
+
+class FailedTransaction(SessionError):
+    sqlstate = "25P02"
+
+
+class InvalidEncoding(SessionError):
+    sqlstate = "22021"
+
+
+class ServerError(Dp4sqlError):
+    sqlstate = "58000"
+
+
+class TooManyConnections(ServerError):
+    sqlstate = "53300"
+
+
+class LimitExceeded(ServerError):
+    sqlstate = "54000"
+
+
+class ShuttingDown(ServerError):
+    sqlstate = "57P01"
+
+
+class CatalogUnavailable(ServerError):
+    pass

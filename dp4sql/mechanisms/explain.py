@@ -1,0 +1,158 @@
+"""What a plan would do, in numbers and in words: bounds, derivations, scales, price. Costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dp4sql.mechanisms.stages import Measurement, Plan, Price, Release
+from dp4sql.noise import half_width
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementReport:
+    """One noisy column below the output. `bounds`, `scale` and `half_width` are in the answer's units."""
+
+    sql: str
+    kind: str
+    center: Fraction
+    unit: Fraction
+    bounds: Mapping[str, Fraction]
+    scale: Fraction
+    half_width: Fraction
+    losses: Mapping[str, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateBound:
+    """One aggregate of the query. `bounds` are those of its first measurement: for AVG the (centred) sum."""
+
+    name: str
+    kind: str
+    bounds: Mapping[str, Fraction]
+    measurements: tuple[MeasurementReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The result of `dp4sql.explain`."""
+
+    aggregates: tuple[AggregateBound, ...]
+    grouping: tuple[str, ...]
+    charges: Mapping[str, Fraction]
+    derivations: Mapping[str, str]
+    reads: tuple[str, ...]
+    public: bool
+
+    def text(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> Iterator[str]:
+        if self.public:
+            yield "exact: nothing in this answer is private under any policy; it costs nothing"
+            return
+        for aggregate in self.aggregates:
+            for m in aggregate.measurements:
+                yield from _measurement_lines(aggregate, m)
+        for policy, tree in self.derivations.items():
+            yield f"derivation under policy {policy}:"
+            yield from (f"  {line}" for line in tree.splitlines())
+        price = ", ".join(f"{p} {short(c)}" for p, c in self.charges.items())
+        yield f"price (epsilon): {price}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The same fields as plain JSON; exact numbers are strings such as "12" or "1/10"."""
+        return {
+            "public": self.public,
+            "grouping": list(self.grouping),
+            "aggregates": [_aggregate_json(a) for a in self.aggregates],
+            "charges": {p: str(c) for p, c in self.charges.items()},
+            "derivations": {p: tree.splitlines() for p, tree in self.derivations.items()},
+            "reads": list(self.reads),
+        }
+
+
+def _measurement_lines(aggregate: AggregateBound, m: MeasurementReport) -> Iterator[str]:
+    for policy, bound in m.bounds.items():
+        yield f"{m.sql}: {short(bound)} under policy {policy}"
+    if m.scale:
+        yield f"{m.sql}: noise scale {short(m.scale)}, 95 % within +-{short(m.half_width)}"
+    else:
+        yield f"{m.sql}: exact"
+
+
+def _aggregate_json(a: AggregateBound) -> dict[str, Any]:
+    return {
+        "name": a.name,
+        "kind": a.kind,
+        "bounds": {p: str(b) for p, b in a.bounds.items()},
+        "measurements": [
+            {
+                "sql": m.sql,
+                "kind": m.kind,
+                "center": str(m.center),
+                "unit": str(m.unit),
+                "bounds": {p: str(b) for p, b in m.bounds.items()},
+                "scale": str(m.scale),
+                "half_width": str(m.half_width),
+                "losses": {p: str(x) for p, x in m.losses.items()},
+            }
+            for m in a.measurements
+        ],
+    }
+
+
+def short(value: Fraction) -> str:
+    """A number for people: whole, or with four significant digits."""
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):.4g}"
+
+
+
+
+def report(measurement: Measurement, scale: Fraction) -> MeasurementReport:
+    q = measurement.quantity
+    return MeasurementReport(
+        sql=q.sql(),
+        kind=q.kind,
+        center=q.center,
+        unit=q.unit,
+        bounds={p: b * q.unit for p, b in measurement.bounds.items()},
+        scale=scale * q.unit,
+        half_width=half_width(scale) * q.unit,
+        losses={p: b / scale if b else Fraction(0) for p, b in measurement.bounds.items()},
+    )
+
+
+def explanation(plan: Plan, price: Price, reads: tuple[str, ...]) -> Explanation:
+    aggregates: list[AggregateBound] = []
+    derivations: dict[str, str] = {}
+    grouping: tuple[str, ...] = ()
+    for stage, release in plan.releases():
+        reports = [report(m, price.scales[stage, i]) for i, m in enumerate(release.measurements)]
+        names = {c.id: c.name for c in plan.columns}
+        for column in release.built:
+            parts = tuple(reports[i] for i in column.measurements)
+            name = names.get(column.agg.id, column.agg.id)
+            aggregates.append(AggregateBound(name, column.agg.function, parts[0].bounds, parts))
+        grouping = grouping or release.node.keys
+        derivations |= _trees(release, reports, derivations)
+    return Explanation(
+        tuple(aggregates), grouping, price.charges, derivations, reads, not plan.releases()
+    )
+
+
+def _trees(release: Release, reports: list[MeasurementReport], seen: Mapping[str, str]) -> dict[str, str]:
+    """Per policy: the bound of each measurement over the derivation of the rows below it."""
+    trees = {}
+    for policy, derivation in release.derivations.items():
+        tops = [
+            f"{short(r.bounds[policy])} ({m.rules[policy]})  {r.sql}"
+            for r, m in zip(reports, release.measurements, strict=True)
+        ]
+        tree = "\n".join([*tops, *derivation.lines(1)])
+        trees[policy] = f"{seen[policy]}\n{tree}" if policy in seen else tree
+    return trees
+
+

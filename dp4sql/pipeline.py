@@ -1,0 +1,276 @@
+"""One query, top to bottom.
+
+    sql -> plan -> price          pure: no data, no randomness; EXPLAIN and Describe stop here
+        -> ledger.charge          durable before any row is read
+        -> backend.fetch          exact integers, opaque
+        -> add_noise              the only thing that leaves
+        -> post-processing        over released rows, in an empty DuckDB
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal
+
+from dp4sql.algebra.expr import Col
+from dp4sql.algebra.nodes import Fetched, Node, Project
+from dp4sql.algebra.types import Type, Value
+from dp4sql.backends.base import Backend
+from dp4sql.backends.duckdb import Scratch
+from dp4sql.budget.cost import Charge, show
+from dp4sql.budget.ledger import Ledger
+from dp4sql.errors import BudgetExceeded, Dp4sqlError
+from dp4sql.infer.facts import Facts
+from dp4sql.mechanisms.explain import Explanation, explanation, report, short
+from dp4sql.mechanisms.plan import Planner
+from dp4sql.mechanisms.release import add_noise, fit, public_rows, read_sql
+from dp4sql.mechanisms.stages import Plan, Price, PublicRead, Release, ScalarStage, price
+from dp4sql.policy.labels import PolicySet
+from dp4sql.rows import OutputColumn, Released
+from dp4sql.settings import Settings
+from dp4sql.sql.dialects import DIALECTS, DUCKDB, Dialect
+from dp4sql.sql.lower import lower
+from dp4sql.sql.render import Renderer
+from dp4sql.sql.scalars import literal
+
+Rows = list[tuple[Value, ...]]
+Parameters = tuple[tuple[Value, Type], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What Describe needs: output columns and parameter types."""
+
+    columns: tuple[OutputColumn, ...]
+    parameters: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan with the facts it rests on."""
+
+    plan: Plan
+    facts: Facts
+
+    @property
+    def columns(self) -> tuple[OutputColumn, ...]:
+        return tuple(OutputColumn(c.name, c.type) for c in self.plan.columns)
+
+
+def prepare(policies: PolicySet, sql: str, parameters: Parameters | None) -> Prepared:
+    """Parse, lower, infer, plan."""
+    facts = Facts()
+    statement = lower(sql, policies.schema, policies.covered, facts, parameters)
+    return Prepared(Planner(policies, facts).plan(statement), facts)
+
+
+def epsilons(policies: PolicySet, settings: Settings) -> dict[str, Fraction]:
+    """What a query may lose under each policy: the policy's own, or less where the session asks for less."""
+    asked = settings.epsilon
+    return {p.name: p.epsilon if asked is None else min(p.epsilon, asked) for p in policies.policies}
+
+
+def explain(policies: PolicySet, sql: str, settings: Settings | None = None, *, dialect: Dialect = DUCKDB) -> Explanation:
+    """Bounds, derivations, noise and price of `sql`, from the policy file alone."""
+    prepared = prepare(policies, sql, ())
+    cost = price(prepared.plan, epsilons(policies, settings or Settings()))
+    reads = tuple(_stage_sql(stage, prepared.facts, dialect, {}) for stage in prepared.plan.stages)
+    return explanation(prepared.plan, cost, tuple(r for r in reads if r))
+
+
+def _stage_sql(stage: object, facts: Facts, dialect: Dialect, constants: Mapping[int, object]) -> str:
+    match stage:
+        case Release():
+            return read_sql(stage, facts, dialect, constants)
+        case PublicRead(node, columns):
+            named = tuple((id, f"c{i}") for i, (id, _) in enumerate(columns))
+            return Renderer(dialect, constants).statement(node, named)
+        case _:
+            return ""
+
+
+class Pipeline:
+    """Answers queries on one database under one policy file."""
+
+    def __init__(self, policies: PolicySet, backend: Backend, ledger: Ledger) -> None:
+        self.policy, self.backend, self.ledger = policies, backend, ledger
+        self.dialect = DIALECTS[backend.dialect]
+        self._scratch = Scratch()
+        self._prepare = lru_cache(maxsize=512)(self._prepared)
+
+    def _prepared(self, sql: str, parameters: Parameters | None) -> Prepared:
+        return prepare(self.policy, sql, parameters)
+
+    # ------------------------------------------------------------ free of charge
+
+    def describe(self, sql: str, parameter_types: Sequence[Type | None] = (), settings: Settings | None = None) -> Shape:
+        """Columns and parameter types; reads no data."""
+        if any(type is not None for type in parameter_types):
+            given: Parameters | None = tuple((None, type or Type("unknown")) for type in parameter_types)
+        else:
+            given = None
+        prepared = self._prepare(sql, given)
+        return Shape(prepared.columns, prepared.plan.parameters)
+
+    def explain(self, sql: str, parameters: Sequence[Value] = (), settings: Settings | None = None, *, format: Literal["text", "json"] = "text") -> str:
+        """The free derivation of `sql`."""
+        prepared = self._prepare(sql, _typed(parameters, ()))
+        cost = price(prepared.plan, epsilons(self.policy, settings or Settings()))
+        found = explanation(prepared.plan, cost, ())
+        return found.text() if format == "text" else json.dumps(found.as_json(), indent=2)
+
+    # ------------------------------------------------------------ answering
+
+    async def query(
+        self,
+        sql: str,
+        parameters: Sequence[Value] = (),
+        settings: Settings | None = None,
+        *,
+        parameter_types: Sequence[Type | None] = (),
+        role: str = "",
+    ) -> Released:
+        """Charge, read, release. Nothing is charged when this raises before the read."""
+        settings = settings or Settings()
+        prepared = self._prepare(sql, _typed(parameters, parameter_types))
+        cost = price(prepared.plan, epsilons(self.policy, settings))
+        self._within_limit(cost, settings)
+        query = await self._charge(cost, sql, role)
+        try:
+            rows = await self._run(prepared, cost)
+        except (Dp4sqlError, asyncio.CancelledError):
+            await asyncio.to_thread(self._close, query, "failed", role)
+            raise
+        await asyncio.to_thread(self._close, query, "answered", role)
+        return Released(prepared.columns, rows, self._notices(prepared.plan, cost))
+
+    def _within_limit(self, cost: Price, settings: Settings) -> None:
+        over = {p: c for p, c in cost.charges.items() if settings.max_charge is not None and c > settings.max_charge}
+        if over:
+            policy, charge = next(iter(over.items()))
+            raise BudgetExceeded(
+                f"the query costs {show(charge)} under policy {policy}, more than dp4sql.max_charge allows",
+                hint="Nothing was charged. Raise dp4sql.max_charge or lower dp4sql.epsilon.",
+            )
+
+    async def _charge(self, cost: Price, sql: str, role: str) -> int | None:
+        charges = [
+            Charge(p.name, p.entity, cost.charges[p.name], p.budget) for p in self.policy.policies
+        ]
+        if not any(charge.epsilon for charge in charges):
+            return None
+        return await asyncio.to_thread(
+            self.ledger.charge, charges, database=self.backend.identity, role=role, statement=sql
+        )
+
+    def _close(self, query: int | None, kind: str, role: str) -> None:
+        self.ledger.close_query(query, kind, database=self.backend.identity, role=role)
+
+    async def _run(self, prepared: Prepared, cost: Price) -> Rows:
+        plan, tables, constants = prepared.plan, {}, {}
+        for index, stage in enumerate(plan.stages):
+            match stage:
+                case Release():
+                    sql = read_sql(stage, prepared.facts, self.dialect, constants)
+                    names = tuple(OutputColumn(id, type) for id, type in stage.columns)
+                    private = await self.backend.fetch(sql, names)
+                    tables[index] = (stage.columns, self._noised(index, stage, private, cost))
+                case PublicRead(node, columns):
+                    sql = _stage_sql(stage, prepared.facts, self.dialect, constants)
+                    exact = await self.backend.fetch(sql, tuple(OutputColumn(*c) for c in columns))
+                    tables[index] = (columns, public_rows(stage, exact))
+                case ScalarStage(node, column, type):
+                    found = self._evaluate(node, ((column, type),), tables, constants)
+                    constants[index] = found[0][0] if found else None
+        outputs = tuple((c.id, c.type) for c in plan.columns)
+        return await asyncio.to_thread(self._evaluate, plan.final, outputs, tables, constants)
+
+    def _noised(self, index: int, stage: Release, private: Any, cost: Price) -> Rows:
+        scales = [cost.scales[index, i] for i in range(len(stage.measurements))]
+        losses = [
+            max((b / s for b in m.bounds.values() if b), default=Fraction(0)) if s else Fraction(0)
+            for m, s in zip(stage.measurements, scales, strict=True)
+        ]
+        return add_noise(stage, private, scales, losses)
+
+    def _evaluate(
+        self,
+        node: Node,
+        outputs: tuple[tuple[str, Type], ...],
+        tables: Mapping[int, tuple[tuple[tuple[str, Type], ...], Rows]],
+        constants: Mapping[int, object],
+    ) -> Rows:
+        """Post-processing; a plain choice of columns needs no engine."""
+        direct = _direct(node, outputs)
+        if direct is not None:
+            stage, indices = direct
+            return [tuple(row[i] for i in indices) for row in tables[stage][1]]
+        sql = Renderer(DUCKDB, constants).statement(node, tuple((id, f"c{i}") for i, (id, _) in enumerate(outputs)))
+        rows = self._scratch.evaluate({f"stage{i}": _table(*t) for i, t in tables.items()}, sql)
+        return [tuple(fit(v, type) for v, (_, type) in zip(row, outputs, strict=True)) for row in rows]
+
+    # ------------------------------------------------------------ words
+
+    def _notices(self, plan: Plan, cost: Price) -> tuple[str, ...]:
+        """Scale and interval of each noisy column, the charge and what is left."""
+        names = {c.id: c.name for c in plan.columns}
+        found = []
+        for stage, release in plan.releases():
+            for column in release.built:
+                name = names.get(column.agg.id, column.agg.function)
+                for i in column.measurements:
+                    r = report(release.measurements[i], cost.scales[stage, i])
+                    what = name if len(column.measurements) == 1 else f"{name}, its {r.kind}"
+                    if r.scale:
+                        found.append(f"{what}: noise scale {short(r.scale)}, 95 % within +-{short(r.half_width)}")
+        charged = [self._account(p.name, p.entity, p.budget, cost) for p in self.policy.policies if cost.charges[p.name]]
+        return (*dict.fromkeys(found), *charged)
+
+    def _account(self, policy: str, entity: str, budget: Fraction | None, cost: Price) -> str:
+        spent = self.ledger.spent(self.backend.identity, entity, policy)
+        left = f", {show(budget - spent)} of {show(budget)} left" if budget is not None else ""
+        return f"charged {show(cost.charges[policy])} to policy {policy}{left}"
+
+    async def close(self) -> None:
+        await self.backend.close()
+        self.ledger.close()
+
+
+def _typed(parameters: Sequence[Value], types: Sequence[Type | None]) -> Parameters:
+    known = [*types, *([None] * len(parameters))]
+    return tuple((value, known[i] or Type("unknown")) for i, value in enumerate(parameters))
+
+
+def _direct(node: Node, outputs: tuple[tuple[str, Type], ...]) -> tuple[int, list[int]] | None:
+    """The stage and its columns, when `node` only picks and renames columns of one stage."""
+    wanted = [id for id, _ in outputs]
+    while isinstance(node, Project):
+        passed = {id: expr for id, expr in node.outputs}
+        picked = [passed[id] for id in wanted]
+        if not all(isinstance(expr, Col) for expr in picked):
+            return None
+        wanted = [expr.id for expr in picked if isinstance(expr, Col)]
+        node = node.child
+    if not isinstance(node, Fetched):
+        return None
+    index = [id for id, _ in node.columns]
+    return node.stage, [index.index(id) for id in wanted]
+
+
+def _table(columns: tuple[tuple[str, Type], ...], rows: Rows) -> tuple[list[str], str]:
+    definitions = [f"c{i} {_scratch_type(type)}" for i, (_, type) in enumerate(columns)] or ["one INTEGER"]
+    cells = [
+        "(" + (", ".join(literal(v, t, DUCKDB) for v, (_, t) in zip(row, columns, strict=True)) or "1") + ")"
+        for row in rows
+    ]
+    return definitions, ", ".join(cells)
+
+
+def _scratch_type(type: Type) -> str:
+    """Integers get room to grow; numbers without a declared scale are double precision."""
+    return "HUGEINT" if type.kind in ("smallint", "integer", "bigint") else DUCKDB.type_name(type)

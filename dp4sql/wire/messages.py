@@ -1,0 +1,431 @@
+"""Protocol 3 as data: what a client sends decoded from bytes, what the server says encoded to bytes.
+
+No sockets and no state but the buffer of bytes that have not made a whole message yet. Source: the
+PostgreSQL documentation, "Frontend/Backend Protocol", Message Formats.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from dp4sql.errors import InvalidEncoding, ProtocolViolation
+
+PROTOCOL_3_0: Final = 3 << 16
+SSL_REQUEST: Final = 80877103
+GSSENC_REQUEST: Final = 80877104
+CANCEL_REQUEST: Final = 80877102
+
+MAX_STARTUP: Final = 10_000
+MAX_LOGIN_MESSAGE: Final = 65_536
+MAX_MESSAGE: Final = 64 << 20
+
+Target: TypeAlias = Literal["S", "P"]
+
+
+# ------------------------------------------------------------------ from the client
+
+
+@dataclass(frozen=True, slots=True)
+class SslRequest:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class GssEncRequest:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequest:
+    pid: int
+    secret: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """`version` is major << 16 | minor; `parameters` as sent, `_pq_.` options included."""
+
+    version: int
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Password:
+    """Any answer to an authentication request; what is in it depends on the request."""
+
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parse:
+    name: str
+    sql: str
+    parameter_oids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    portal: str
+    statement: str
+    parameter_formats: tuple[int, ...]
+    parameters: tuple[bytes | None, ...]
+    result_formats: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    target: Target
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """`limit` 0 is no limit."""
+
+    portal: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    target: Target
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFromClient:
+    """CopyData, CopyDone or CopyFail: dropped, as Postgres drops them outside COPY FROM STDIN."""
+
+
+Opening: TypeAlias = SslRequest | GssEncRequest | CancelRequest | Startup
+Message: TypeAlias = (
+    Query
+    | Parse
+    | Bind
+    | Describe
+    | Execute
+    | Close
+    | Sync
+    | Flush
+    | Terminate
+    | Password
+    | FunctionCall
+    | CopyFromClient
+)
+
+
+class Body:
+    """A cursor over the body of one message. Every read past its end is a ProtocolViolation."""
+
+    __slots__ = ("_at", "_bytes")
+
+    def __init__(self, body: bytes) -> None:
+        self._bytes, self._at = body, 0
+
+    def take(self, count: int) -> bytes:
+        end = self._at + count
+        if count < 0 or end > len(self._bytes):
+            raise ProtocolViolation("insufficient data left in message")
+        part = self._bytes[self._at : end]
+        self._at = end
+        return part
+
+    def int16(self) -> int:
+        return int.from_bytes(self.take(2), "big")
+
+    def int32(self) -> int:
+        return int.from_bytes(self.take(4), "big", signed=True)
+
+    def numbers(self, width: Literal[2, 4]) -> tuple[int, ...]:
+        """A counted list of unsigned numbers of `width` bytes each."""
+        count = self.int16()
+        return struct.unpack(f"!{count}{'H' if width == 2 else 'I'}", self.take(count * width))
+
+    def text(self) -> str:
+        """A string up to its NUL. InvalidEncoding leaves the connection usable, as in Postgres."""
+        end = self._bytes.find(b"\0", self._at)
+        if end < 0:
+            raise ProtocolViolation("invalid string in message")
+        raw = self._bytes[self._at : end]
+        self._at = end + 1
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            raise InvalidEncoding(
+                'invalid byte sequence for encoding "UTF8"', hint="Set client_encoding to UTF8."
+            ) from None
+
+    def rest(self) -> bytes:
+        return self.take(len(self._bytes) - self._at)
+
+    def end(self) -> None:
+        if self._at != len(self._bytes):
+            raise ProtocolViolation("invalid message format")
+
+
+def decode_opening(body: bytes) -> Opening:
+    """The first message of a connection, without its length."""
+    read = Body(body)
+    code = read.int32()
+    if code == CANCEL_REQUEST:
+        return CancelRequest(read.int32(), read.rest())
+    if code in (SSL_REQUEST, GSSENC_REQUEST):
+        read.end()
+        return SslRequest() if code == SSL_REQUEST else GssEncRequest()
+    parameters: dict[str, str] = {}
+    while name := read.text():
+        parameters[name] = read.text()
+    read.end()
+    return Startup(code, parameters)
+
+
+def decode(kind: int, body: bytes) -> Message:
+    """One message of an open connection: its type byte and its body.
+
+    Raises ProtocolViolation on bytes that are no message, InvalidEncoding on text that is not UTF-8.
+    """
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        raise ProtocolViolation(f"invalid frontend message type {kind}")
+    read = Body(body)
+    message = decoder(read)
+    read.end()
+    return message
+
+
+def _parse(read: Body) -> Parse:
+    return Parse(read.text(), read.text(), read.numbers(4))
+
+
+def _bind(read: Body) -> Bind:
+    portal, statement, formats = read.text(), read.text(), read.numbers(2)
+    values = tuple(_parameter(read) for _ in range(read.int16()))
+    return Bind(portal, statement, formats, values, read.numbers(2))
+
+
+def _parameter(read: Body) -> bytes | None:
+    size = read.int32()
+    return None if size == -1 else read.take(size)
+
+
+def _target(read: Body) -> Target:
+    match read.take(1):
+        case b"S":
+            return "S"
+        case b"P":
+            return "P"
+    raise ProtocolViolation("a message names neither a statement (S) nor a portal (P)")
+
+
+def _copy(read: Body) -> CopyFromClient:
+    read.rest()
+    return CopyFromClient()
+
+
+def _call(read: Body) -> FunctionCall:
+    read.rest()
+    return FunctionCall()
+
+
+_DECODERS: Final = {
+    ord("Q"): lambda read: Query(read.text()),
+    ord("P"): _parse,
+    ord("B"): _bind,
+    ord("D"): lambda read: Describe(_target(read), read.text()),
+    ord("E"): lambda read: Execute(read.text(), max(0, read.int32())),
+    ord("C"): lambda read: Close(_target(read), read.text()),
+    ord("S"): lambda read: Sync(),
+    ord("H"): lambda read: Flush(),
+    ord("X"): lambda read: Terminate(),
+    ord("p"): lambda read: Password(read.rest()),
+    ord("F"): _call,
+    ord("d"): _copy,
+    ord("c"): _copy,
+    ord("f"): _copy,
+}
+
+
+class Frames:
+    """Bytes in, whole messages out. Holds at most one unfinished message of the allowed size."""
+
+    __slots__ = ("_at", "_buffer")
+
+    def __init__(self) -> None:
+        self._buffer, self._at = bytearray(), 0
+
+    def feed(self, data: bytes) -> None:
+        if self._at:
+            del self._buffer[: self._at]
+            self._at = 0
+        self._buffer += data
+
+    def __len__(self) -> int:
+        return len(self._buffer) - self._at
+
+    def opening(self) -> bytes | None:
+        """The body of the untyped first message, or None until all of it is here."""
+        return self._body(0, MAX_STARTUP)
+
+    def message(self, limit: int = MAX_MESSAGE) -> tuple[int, bytes] | None:
+        """Type byte and body of the next message, or None until all of it is here."""
+        if self._at == len(self._buffer):
+            return None
+        kind = self._buffer[self._at]
+        body = self._body(1, limit)
+        return None if body is None else (kind, body)
+
+    def _body(self, skip: int, limit: int) -> bytes | None:
+        start = self._at + skip
+        if len(self._buffer) < start + 4:
+            return None
+        size = int.from_bytes(self._buffer[start : start + 4], "big", signed=True)
+        if not 4 <= size <= limit:
+            raise ProtocolViolation(
+                "invalid message length", hint=f"Messages here have 4 to {limit} bytes."
+            )
+        if len(self._buffer) < start + size:
+            return None
+        self._at = start + size
+        return bytes(self._buffer[start + 4 : start + size])
+
+
+# ------------------------------------------------------------------ to the client
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column of a RowDescription. `size` and `modifier` as in pg_type.typlen and atttypmod."""
+
+    name: str
+    oid: int
+    size: int = -1
+    modifier: int = -1
+
+
+_SIZE = struct.Struct("!i")
+_COUNT = struct.Struct("!H")
+_FIELD = struct.Struct("!ihihih")
+_NULL = _SIZE.pack(-1)
+
+
+def frame(kind: bytes, body: bytes = b"") -> bytes:
+    return kind + _SIZE.pack(len(body) + 4) + body
+
+
+def _text(text: str) -> bytes:
+    return text.encode() + b"\0"
+
+
+PARSE_COMPLETE: Final = frame(b"1")
+BIND_COMPLETE: Final = frame(b"2")
+CLOSE_COMPLETE: Final = frame(b"3")
+NO_DATA: Final = frame(b"n")
+EMPTY_QUERY: Final = frame(b"I")
+PORTAL_SUSPENDED: Final = frame(b"s")
+COPY_DONE: Final = frame(b"c")
+AUTHENTICATION_OK: Final = frame(b"R", _SIZE.pack(0))
+
+
+def authentication_sasl(mechanisms: Sequence[str]) -> bytes:
+    return frame(b"R", _SIZE.pack(10) + b"".join(map(_text, mechanisms)) + b"\0")
+
+
+def authentication_sasl_continue(data: bytes) -> bytes:
+    return frame(b"R", _SIZE.pack(11) + data)
+
+
+def authentication_sasl_final(data: bytes) -> bytes:
+    return frame(b"R", _SIZE.pack(12) + data)
+
+
+def negotiate_protocol_version(unknown_options: Sequence[str]) -> bytes:
+    options = b"".join(map(_text, unknown_options))
+    return frame(b"v", struct.pack("!ii", PROTOCOL_3_0, len(unknown_options)) + options)
+
+
+def parameter_status(name: str, value: str) -> bytes:
+    return frame(b"S", _text(name) + _text(value))
+
+
+def backend_key_data(pid: int, secret: bytes) -> bytes:
+    return frame(b"K", _SIZE.pack(pid) + secret)
+
+
+def ready_for_query(status: bytes) -> bytes:
+    """`status` is I (idle), T (in a transaction) or E (in a failed one)."""
+    return frame(b"Z", status)
+
+
+def parameter_description(oids: Sequence[int]) -> bytes:
+    return frame(b"t", struct.pack(f"!H{len(oids)}I", len(oids), *oids))
+
+
+def row_description(fields: Sequence[Field], formats: Sequence[int]) -> bytes:
+    """`formats` has one code a field."""
+    parts = [_COUNT.pack(len(fields))]
+    for field, code in zip(fields, formats, strict=True):
+        parts.append(_text(field.name))
+        parts.append(_FIELD.pack(0, 0, field.oid, field.size, field.modifier, code))
+    return frame(b"T", b"".join(parts))
+
+
+def data_row(values: Sequence[bytes | None]) -> bytes:
+    parts = [_COUNT.pack(len(values))]
+    for value in values:
+        parts.append(_NULL if value is None else _SIZE.pack(len(value)) + value)
+    return frame(b"D", b"".join(parts))
+
+
+def command_complete(tag: str) -> bytes:
+    return frame(b"C", _text(tag))
+
+
+def copy_out_response(columns: int, code: int) -> bytes:
+    return frame(b"H", struct.pack(f"!bH{columns}H", code, columns, *[code] * columns))
+
+
+def copy_data(data: bytes) -> bytes:
+    return frame(b"d", data)
+
+
+def error_response(severity: str, fields: Mapping[str, str]) -> bytes:
+    return frame(b"E", _report(severity, fields))
+
+
+def notice_response(severity: str, fields: Mapping[str, str]) -> bytes:
+    return frame(b"N", _report(severity, fields))
+
+
+def _report(severity: str, fields: Mapping[str, str]) -> bytes:
+    """Fields by their one-letter codes: C sqlstate, M message, D detail, H hint, P position."""
+    everything = {"S": severity, "V": severity, **fields}
+    parts = [code.encode() + _text(text.replace("\0", "")) for code, text in everything.items()]
+    return b"".join(parts) + b"\0"
