@@ -40,8 +40,8 @@
         CatalogUnavailable      58000  no Postgres to answer catalog queries
       InternalError             XX000
 
-A message says what was found, a hint what would work. Neither ever carries data: texts depend on the
-statement, the schema and the policy alone.
+A message says what was found, a hint what would work. Neither ever carries data: texts depend on
+the statement, the schema and the policy alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Protocol 3 as data: what a client sends decoded from bytes, what the server says encoded to bytes.
+"""Protocol 3 as data: what a client sends, decoded; what the server says, encoded.
 
 No sockets and no state but the buffer of bytes that have not made a whole message yet. Source: the
 PostgreSQL documentation, "Frontend/Backend Protocol", Message Formats.
@@ -7,7 +7,7 @@ PostgreSQL documentation, "Frontend/Backend Protocol", Message Formats.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -210,7 +210,7 @@ def decode_opening(body: bytes) -> Opening:
 def decode(kind: int, body: bytes) -> Message:
     """One message of an open connection: its type byte and its body.
 
-    Raises ProtocolViolation on bytes that are no message, InvalidEncoding on text that is not UTF-8.
+    Raises ProtocolViolation on bytes that are no message, InvalidEncoding on text that is no UTF-8.
     """
     decoder = _DECODERS.get(kind)
     if decoder is None:
@@ -255,7 +255,7 @@ def _call(read: Body) -> FunctionCall:
     return FunctionCall()
 
 
-_DECODERS: Final = {
+_DECODERS: Final[Mapping[int, Callable[[Body], Message]]] = {
     ord("Q"): lambda read: Query(read.text()),
     ord("P"): _parse,
     ord("B"): _bind,

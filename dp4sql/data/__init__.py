@@ -1,0 +1,1 @@
+"""Demonstration data: a synthetic university and TPC-H."""
