@@ -190,14 +190,14 @@ class Expressions:
                 found = Call("is distinct", tuple(pair), BOOLEAN)
                 return Call("not", (found,), BOOLEAN) if isinstance(e, exp.NullSafeEQ) else found
             case exp.Is():
-                return self._is(e)
+                return _negated(e, self._is(e))
             case exp.Between():
                 return self._between(e)
             case exp.In():
                 return self._in(e)
             case exp.Like() | exp.ILike():
                 op = "ilike" if isinstance(e, exp.ILike) else "like"
-                return self._text_call(op, [e.this, e.expression], BOOLEAN)
+                return _negated(e, self._text_call(op, [e.this, e.expression], BOOLEAN))
             case exp.Escape():
                 raise Unsupported("LIKE ... ESCAPE is not supported", position=position(e))
             case _:
@@ -429,6 +429,11 @@ class Expressions:
             raise Unsupported(f'date_trunc unit "{unit}" is not supported', position=position(e))
         result = TIMESTAMP if arg.type == DATE else arg.type
         return Call("date_trunc", (Lit(unit, TEXT), arg), result)
+
+
+def _negated(e: exp.Expr, expr: Expr) -> Expr:
+    """NOT LIKE and IS NOT come as a flag on the test."""
+    return Call("not", (expr,), BOOLEAN) if e.args.get("negate") else expr
 
 
 def _castable(source: Type, target: Type) -> bool:

@@ -34,6 +34,7 @@ from dp4sql.errors import (
 )
 from dp4sql.infer.facts import Facts
 from dp4sql.sql.expressions import Expressions
+from dp4sql.sql.guard import check
 from dp4sql.sql.names import Named, Relation, Scope, fold
 from dp4sql.sql.parse import nearest, parse, position
 from dp4sql.sql.types import widest
@@ -64,7 +65,7 @@ def lower(
 ) -> Statement:
     """Parse and lower `sql`. With `parameters` None their values are left open (for Describe)."""
     lowering = Lowering(schema, covered, facts, parameters)
-    query = lowering.query(parse(sql), {}, None)
+    query = lowering.query(check(parse(sql)), {}, None)
     return Statement(query, lowering.parameter_types())
 
 

@@ -28,20 +28,6 @@ from dp4sql.sql.parse import position
 from dp4sql.sql.subqueries import Subqueries, is_subquery_test
 from dp4sql.sql.types import untyped
 
-REFUSED_CLAUSES = {
-    "connect": "CONNECT BY",
-    "laterals": "LATERAL",
-    "match": "MATCH_RECOGNIZE",
-    "qualify": "QUALIFY",
-    "locks": "FOR UPDATE",
-    "sample": "TABLESAMPLE",
-    "into": "SELECT INTO",
-    "pivots": "PIVOT",
-    "windows": "the WINDOW clause",
-    "kind": "SELECT AS",
-}
-
-
 @dataclass
 class Block:
     """FROM and WHERE of a SELECT, joined: what its other clauses stand on.
@@ -66,9 +52,6 @@ class SelectLowering:
         self.base, self.e, self.ctes = base, e, ctes
         self.scope = Scope(outer=outer)
         self.plain = base.plain(self.scope, ctes)
-        for clause, name in REFUSED_CLAUSES.items():
-            if e.args.get(clause):
-                raise Unsupported(f"{name} is not supported", position=position(e))
 
     def lower(self) -> Lowered:
         node, correlated = self.block()

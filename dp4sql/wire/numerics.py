@@ -42,7 +42,7 @@ def to_binary(value: Decimal | int | Fraction) -> bytes:
 
 
 def from_text(text: str) -> Decimal:
-    """Raises InvalidOperation on other text, OverflowError beyond what numeric holds in Postgres."""
+    """Raises InvalidOperation on other text, OverflowError beyond the range Postgres has."""
     number = Decimal(text)
     if number.is_finite() and not -16_384 <= number.adjusted() <= 131_072:
         raise OverflowError

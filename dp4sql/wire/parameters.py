@@ -1,6 +1,6 @@
 """Parameters off the wire: text or binary, by the type the statement gives them.
 
-Every decoder raises InvalidText on bytes that are not of its type and never more work than their length.
+Bytes that are not of the type raise InvalidText; the text never quotes them.
 """
 
 from __future__ import annotations
@@ -69,14 +69,8 @@ _FALSE: Final = {"f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"}
 
 def _boolean(data: bytes) -> bool:
     text = _words(data).lower()
-    if text and any(word.startswith(text) for word in ("true", "yes")) or text in ("on", "1"):
-        return True
-    if (
-        text
-        and any(word.startswith(text) for word in ("false", "no"))
-        or text in ("of", "off", "0")
-    ):
-        return False
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
     raise ValueError
 
 

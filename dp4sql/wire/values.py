@@ -7,6 +7,7 @@ Instants (timestamp with time zone) are shown in the session's zone and kept in 
 from __future__ import annotations
 
 import datetime
+import math
 import struct
 import uuid
 from collections.abc import Callable, Sequence
@@ -101,22 +102,19 @@ def encoder(type: Type, code: int, zone: datetime.tzinfo = datetime.UTC) -> Enco
 
 
 def _float_text(value: float) -> bytes:
-    return _shortest(value, 15, (17,))
+    return _float(value, repr(float(value)), 15)
 
 
 def _real_text(value: float) -> bytes:
-    return _shortest(value, 6, range(6, 10))
+    number = single(value)
+    shortest = (f"{number:.{digits}g}" for digits in range(6, 10))
+    return _float(number, next(text for text in shortest if single(float(text)) == number), 6)
 
 
-def _shortest(value: float, fixed_below: int, digits: Sequence[int]) -> bytes:
-    """The fewest digits that read back as the same number; exponents as Postgres writes them."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return {"nan": b"NaN", "inf": b"Infinity", "-inf": b"-Infinity"}[str(float(value))]
-    if fixed_below == 15:
-        text = repr(float(value))
-    else:
-        single = single(value)
-        text = next(t for d in digits if single(float(t := f"{single:.{d}g}")) == single)
+def _float(value: float, text: str, fixed_below: int) -> bytes:
+    """`text` has the fewest digits that read back as `value`; exponents as Postgres writes them."""
+    if not math.isfinite(value):
+        return b"NaN" if math.isnan(value) else b"Infinity" if value > 0 else b"-Infinity"
     return _layout(Decimal(text), fixed_below, text.startswith("-"))
 
 
