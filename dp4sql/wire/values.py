@@ -108,7 +108,7 @@ def _float_text(value: float) -> bytes:
 def _real_text(value: float) -> bytes:
     number = single(value)
     shortest = (f"{number:.{digits}g}" for digits in range(6, 10))
-    return _float(number, next(text for text in shortest if single(float(text)) == number), 6)
+    return _float(number, next((t for t in shortest if single(float(t)) == number), "nan"), 6)
 
 
 def _float(value: float, text: str, fixed_below: int) -> bytes:
