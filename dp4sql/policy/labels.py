@@ -1,4 +1,4 @@
-"""Privacy policies as the calculus reads them (paper section 5): an entity, an epsilon, a label a table."""
+"""Privacy policies as the calculus reads them (paper section 5)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from dp4sql.algebra.schema import Schema
+from dp4sql.policy.lines import Lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Del:
 
 @dataclass(frozen=True, slots=True)
 class Rep:
-    """REP A: the values of `attributes` are private in each row the entity owns; the key never is."""
+    """REP A: the values of `attributes` are private in each row the entity owns, the key never."""
 
     attributes: frozenset[str]
 
@@ -36,8 +37,8 @@ class Policy:
 
     `labels` has an entry for every table the entity owns (itself included), and may have more.
     `budget` is the total epsilon the ledger admits, None for no limit. `epsilon` is what one query
-    spends unless the session asks otherwise. `max_owned` maps a table to a declared bound on the rows
-    one entity owns in it, where that is tighter than Definition 6.1.
+    spends unless the session asks otherwise. `max_owned` maps a table to a declared bound on the
+    rows one entity owns in it, where that is tighter than Definition 6.1.
     """
 
     name: str
@@ -51,10 +52,12 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class PolicySet:
-    """A checked policy file. Every construct that reads it may rely on the checks of `dp4sql.policy`.
+    """A checked policy file: what reads it may rely on the checks of `dp4sql.policy`.
 
     `covered` are the tables that some policy names: the only ones a query may read. `extras` holds
-    further sections of the file (certify, profiles, roles ...), validated by their own models.
+    further sections of the file (certify, profiles, roles ...): plain values, numbers as int or
+    Decimal, or the model that the section has. `lines` knows where each entry stands, for problems
+    found later on.
     """
 
     schema: Schema
@@ -63,6 +66,7 @@ class PolicySet:
     source: str = "<policy>"
     fingerprint: str = ""
     extras: Mapping[str, Any] = field(default_factory=dict)
+    lines: Lines = field(default=Lines(), compare=False, repr=False)
 
     def public_columns(self, table: str) -> frozenset[str]:
         """Columns of `table` that are public under every policy (empty when any labels it DEL)."""

@@ -1,107 +1,255 @@
-"""The policy file's shape as pydantic models; the JSON Schema for editors is generated from them.
+"""The shape of a policy file; the JSON Schema for editors is generated from it.
 
-Values that must stay exact (epsilon, range, unit) are accepted as numbers or strings and turned into
-Fractions later, from the text that stands in the file.
+A field's description is its documentation twice: in editors, and as the hint when the field is
+wrong. That tables, policies, columns and keys are not empty is checked later, because something
+empty stands in for one that cannot be read.
+
+The sections of single features (certify, profiles ...) are fields of `PolicyFile`. A model derived
+from `FileModel` gets line numbers, hints and a place in the JSON Schema by being the type of one.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
 
-Scalar = bool | int | float | str
-Exact = int | float | str
+from dp4sql.algebra.types import Type
+from dp4sql.policy.types import exact, parse_type
 
 
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=False)
+class FileModel(BaseModel):
+    """A mapping of the file: unknown keys are errors and nothing is converted."""
 
-
-class IntegerDomain(Strict):
-    """Every integer from `from` to `to`."""
-
-    from_: int = Field(alias="from")
-    to: int
-
-
-class ColumnModel(Strict):
-    type: str = Field(description="A Postgres type: integer, numeric(15,2), text, date ...")
-    nullable: bool = Field(default=False, description="Whether NULL may occur.")
-    range: tuple[Exact, Exact] | None = Field(
-        default=None, description="[lowest, highest] value; sums clamp to it. Dates as 'YYYY-MM-DD'."
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
     )
-    unit: Exact | None = Field(default=None, description="The grid that sums are measured on, such as 0.01.")
-    domain: list[Scalar] | IntegerDomain | None = Field(
-        default=None, description="The public bins of GROUP BY: a list, or {from: 1, to: 100}."
+
+    @model_validator(mode="before")
+    @classmethod
+    def _remember(cls, raw: Any, info: ValidationInfo) -> Any:
+        """Note which model reads which mapping: a mistake in it can then name its fields."""
+        if isinstance(info.context, dict):
+            info.context[id(raw)] = cls
+        return raw
+
+
+def _type(raw: Any) -> Type:
+    # A Type stands in for a type that could not be read.
+    return raw if isinstance(raw, Type) else parse_type(str(raw))
+
+
+def _positive(raw: Any) -> Fraction:
+    number = exact(raw)
+    if number <= 0:
+        raise ValueError("a number above 0")
+    return number
+
+
+def _scalar(raw: Any) -> Any:
+    if not isinstance(raw, str | bool | int | Decimal | Fraction):
+        raise ValueError("a single value")
+    return raw
+
+
+def _by_shape(mapping: str, other: str) -> Discriminator:
+    """Choose the member of a union by whether the file has a mapping: one error instead of two."""
+
+    def choose(raw: Any) -> str:
+        return mapping if isinstance(raw, dict) else other
+
+    return Discriminator(choose)
+
+
+def _whole_column(raw: Any) -> Any:
+    return {"type": raw} if isinstance(raw, str) else raw
+
+
+TypeName = Annotated[Type, PlainValidator(_type, json_schema_input_type=str)]
+Positive = Annotated[Fraction, PlainValidator(_positive, json_schema_input_type=float)]
+Scalar = Annotated[Any, PlainValidator(_scalar, json_schema_input_type=str | bool | float)]
+Names = Annotated[list[str], Field(min_length=1)]
+Count = Annotated[int, Field(ge=1)]
+Section: TypeAlias = dict[str, Any] | None
+
+
+class IntegerDomain(FileModel):
+    """Every whole number from `from` to `to`, both included."""
+
+    first: int = Field(alias="from", description="the first whole number of the domain")
+    last: int = Field(alias="to", description="the last whole number of the domain")
+
+
+class ColumnModel(FileModel):
+    """One column; `name: integer` is short for `name: {type: integer}`."""
+
+    type: TypeName = Field(
+        description="a Postgres type such as integer, bigint, numeric(15,2), double precision, "
+        "boolean, text, varchar(25), char(1), date, timestamp, timestamptz or uuid"
     )
-    other: Scalar | None = Field(default=None, description="The bin that takes values outside the domain.")
-    comment: str | None = None
+    nullable: bool = Field(
+        False, description="true where NULL may occur, false (the default) where not"
+    )
+    range: Annotated[list[Scalar], Field(min_length=2, max_length=2)] | None = Field(
+        None, description="[lowest, highest], numbers or ISO dates; sums clamp values to it"
+    )
+    unit: Positive | None = Field(
+        None, description="the grid sums are measured on, such as 0.01 for cents"
+    )
+    domain: (
+        Annotated[
+            Annotated[IntegerDomain, Tag("(span)")] | Annotated[list[Scalar], Tag("(list)")],
+            _by_shape("(span)", "(list)"),
+        ]
+        | None
+    ) = Field(None, description="the public bins of GROUP BY: [CS, Math], or {from: 1, to: 1000}")
+    other: Scalar | None = Field(None, description="the bin for values outside the domain")
+    comment: str | None = Field(None, description="a text for the analysts who read the schema")
 
 
-class ForeignKeyModel(Strict):
-    columns: list[str] = Field(min_length=1)
-    references: str
+class ForeignKeyModel(FileModel):
+    """A foreign key, of one column or several."""
+
+    columns: Names = Field(
+        description="the referring columns, in the order of the other table's key"
+    )
+    references: str = Field(description="the table referred to")
 
 
-class FrequencyModel(Strict):
-    columns: list[str] = Field(min_length=1)
-    rows: int = Field(ge=1, description="Most rows that share one value of the columns.")
-    enforce: Literal["trust", "truncate"] = "trust"
+class FrequencyRows(FileModel):
+    """A bound with its enforcement, for one column."""
+
+    rows: Count = Field(description="how many rows share one value at most, 1 or more")
+    enforce: Literal["trust", "truncate"] = Field(
+        "trust", description="trust (the default) or truncate"
+    )
 
 
-class FrequencyRows(Strict):
-    rows: int = Field(ge=1)
-    enforce: Literal["trust", "truncate"] = "trust"
+class FrequencyModel(FrequencyRows):
+    """A bound for the values of several columns together."""
+
+    columns: Names = Field(
+        description="the columns whose values, taken together, the bound is about"
+    )
 
 
-def _short_column(value: Any) -> Any:
-    return {"type": value} if isinstance(value, str) else value
+class TableModel(FileModel):
+    """One table of the database, or of another schema as `sales.orders`."""
+
+    key: list[str] = Field(
+        json_schema_extra={"minItems": 1}, description="[column, ...], the primary key"
+    )
+    rows: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="the largest size in any admissible database, a whole number"
+    )
+    foreign_keys: Annotated[
+        Annotated[dict[str, str], Tag("(mapping)")]
+        | Annotated[list[ForeignKeyModel], Tag("(list)")],
+        _by_shape("(mapping)", "(list)"),
+    ] = Field(
+        default_factory=dict,
+        description="{column: table}, or a list of {columns: [column, ...], references: table}",
+    )
+    max_frequency: Annotated[
+        Annotated[
+            dict[
+                str,
+                Annotated[
+                    Annotated[FrequencyRows, Tag("(rows)")] | Annotated[Count, Tag("(count)")],
+                    _by_shape("(rows)", "(count)"),
+                ],
+            ],
+            Tag("(mapping)"),
+        ]
+        | Annotated[list[FrequencyModel], Tag("(list)")],
+        _by_shape("(mapping)", "(list)"),
+    ] = Field(
+        default_factory=dict,
+        description="{column: most rows with one value}, "
+        "or a list of {columns: [column, ...], rows: 7}",
+    )
+    columns: dict[
+        str,
+        Annotated[
+            ColumnModel, BeforeValidator(_whole_column, json_schema_input_type=str | ColumnModel)
+        ],
+    ] = Field(
+        json_schema_extra={"minProperties": 1},
+        description="{column: type} or {column: {type: ..., ...}}, in the table's order",
+    )
+    comment: str | None = Field(None, description="a text for the analysts who read the schema")
 
 
-ColumnEntry = Annotated[ColumnModel, BeforeValidator(_short_column)]
+class RepModel(FileModel):
+    """The label REP: values are private, rows are not."""
+
+    rep: Annotated[
+        Annotated[Literal["all"], Tag("(word)")] | Annotated[Names, Tag("(list)")],
+        Discriminator(lambda raw: "(word)" if isinstance(raw, str) else "(list)"),
+    ] = Field(description="[column, ...] or all, which is every column but the key")
 
 
-class TableModel(Strict):
-    key: list[str] = Field(min_length=1, description="The primary key.")
-    rows: int | None = Field(default=None, ge=0, description="The largest size the table can have.")
-    foreign_keys: dict[str, str] | list[ForeignKeyModel] = Field(default_factory=dict)
-    max_frequency: dict[str, int | FrequencyRows] | list[FrequencyModel] = Field(default_factory=dict)
-    columns: dict[str, ColumnEntry] = Field(min_length=1)
-    comment: str | None = None
+class PolicyModel(FileModel):
+    """What is private of one entity, and how strongly."""
+
+    entity: str = Field(
+        description="the table whose rows are protected, with all they own elsewhere"
+    )
+    epsilon: Positive = Field(
+        description="what one query spends unless it asks otherwise, such as 1.0"
+    )
+    budget: Positive | None = Field(
+        None, description="what all queries together may spend, such as 20; no limit when left out"
+    )
+    labels: dict[
+        str,
+        Annotated[
+            Annotated[RepModel, Tag("(rep)")] | Annotated[Literal["del", "pub"], Tag("(word)")],
+            _by_shape("(rep)", "(word)"),
+        ],
+    ] = Field(description="one label for each table: del, pub, {rep: [column, ...]} or {rep: all}")
+    max_owned: dict[str, Count] = Field(
+        default_factory=dict,
+        description="{table: most rows one entity owns in it}, where that is known to be less "
+        "than what max_frequency implies",
+    )
+    comment: str | None = Field(None, description="what the policy protects, in words")
 
 
-class RepLabel(Strict):
-    rep: list[str] | Literal["all"]
+class PolicyFile(FileModel):
+    """A dp4sql policy file: the public schema, and what is private of whom."""
 
-
-LabelModel = Literal["del", "pub"] | RepLabel
-
-
-class PolicyModel(Strict):
-    entity: str = Field(description="The table whose rows are protected, with all they own.")
-    epsilon: Exact = Field(description="What one query may lose.")
-    budget: Exact | None = Field(default=None, description="What all queries together may lose.")
-    labels: dict[str, LabelModel]
-    max_owned: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    comment: str | None = None
-
-
-class PolicyFile(Strict):
-    """A dp4sql policy file."""
-
-    dp4sql: Literal[1]
-    tables: dict[str, TableModel] = Field(min_length=1)
-    policies: dict[str, PolicyModel] = Field(min_length=1)
-    comment: str | None = None
-    certify: dict[str, Any] | None = None
-    profiles: dict[str, Any] | None = None
+    dp4sql: Literal[1] = Field(1, description="the version of this format, 1")
+    tables: dict[str, TableModel] = Field(
+        json_schema_extra={"minProperties": 1},
+        description="{table: {key: [...], columns: {...}}}, every table that queries may read",
+    )
+    policies: dict[str, PolicyModel] = Field(
+        json_schema_extra={"minProperties": 1},
+        description="{policy: {entity: ..., epsilon: ..., labels: {...}}}, at least one",
+    )
+    comment: str | None = Field(None, description="what the data set is")
+    accounting: Section = Field(None, description="a mapping: how losses add up")
+    certify: Section = Field(None, description="a mapping: templates of certified statements")
+    data_version: Any = Field(None, description="which state of the data stored answers belong to")
+    defaults: Section = Field(None, description="a mapping: session settings")
+    domains: Section = Field(None, description="a mapping: named public domains")
+    profiles: Section = Field(None, description="a mapping: profiles that may be released")
+    roles: Section = Field(None, description="a mapping: who may spend how much")
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema that editors use (policies/policy.schema.json)."""
-    schema = PolicyFile.model_json_schema(by_alias=True)
-    for name in ("TableModel",):
-        columns = schema["$defs"][name]["properties"]["columns"]
-        columns["additionalProperties"] = {"anyOf": [columns["additionalProperties"], {"type": "string"}]}
-    return schema
+    """The JSON Schema of policy files, as policies/policy.schema.json holds it for editors."""
+    return PolicyFile.model_json_schema(by_alias=True)

@@ -1,82 +1,193 @@
-"""pydantic's complaints as problems with a line and a hint."""
+"""Reading a section of a file into its model: pydantic's errors as problems with line and hint."""
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from dp4sql.policy import models
-from dp4sql.policy.source import Path_, Source, suggest
+from dp4sql.algebra.types import UNKNOWN
+from dp4sql.policy.lines import Lines, Where
+from dp4sql.policy.source import Source, suggest
 
-TAGS = {
-    "ColumnModel",
-    "IntegerDomain",
-    "RepLabel",
-    "FrequencyRows",
-    "function-before[_short_column(), ColumnModel]",
+M = TypeVar("M", bound=BaseModel)
+Models = Mapping[int, type[BaseModel]]
+
+
+def validate_section(model: type[M], raw: Any, lines: Lines, where: Where = ()) -> M:
+    """`raw`, which stands at `where`, as `model`; PolicyError with every mistake in it.
+
+    Models derive from `FileModel` to be strict and to give hints.
+    """
+    source = Source(lines)
+    section = read_shape(model, raw, source, where)
+    if section is None or source.reports:
+        raise source.error()
+    return section
+
+
+def read_shape(model: type[M], raw: Any, source: Source, where: Where = ()) -> M | None:
+    """`raw` as `model`, reporting every mistake to `source`.
+
+    What is wrong is taken out and reading starts again, so that the rest can be checked further;
+    None when nothing is left.
+    """
+    if raw is None and source.reports:
+        return None
+    raw, first = copy.deepcopy(raw), True
+    while True:
+        models: dict[int, type[BaseModel]] = {}
+        try:
+            return model.model_validate(raw, context=models)
+        except ValidationError as error:
+            items = error.errors(include_url=False)
+        if first:
+            for item in items:
+                _report(item, raw, models, source, where)
+        wrong = [_culprit(item, raw, where) for item in items]
+        if () in wrong:
+            return None
+        for path in wrong:
+            _take_out(raw, path, _stand_in((*where, *path)))
+        first = False
+
+
+def _path(item: ErrorDetails, raw: Any) -> Where:
+    """Where a mistake is in `raw`: pydantic's location without the tags of unions."""
+    path: Where = ()
+    for step in item["loc"]:
+        known = range(len(raw)) if isinstance(raw, list) else raw if isinstance(raw, dict) else ()
+        if step in known:
+            raw, path = raw[step], (*path, step)
+    return path
+
+
+def _culprit(item: ErrorDetails, raw: Any, where: Where) -> Where:
+    """What has to go: a list as a whole, as its positions must not move, and a mapping that lacks a
+    field for which nothing can stand in."""
+    path = _path(item, raw)
+    lists = [i for i, step in enumerate(path) if isinstance(step, int)]
+    field = (*path, item["loc"][-1])
+    if lists:
+        return path[: lists[0]]
+    return field if item["type"] == "missing" and _stand_in((*where, *field)) is not None else path
+
+
+def _take_out(raw: Any, path: Where, stand_in: Any) -> None:
+    *above, last = path
+    for step in above:
+        raw = raw.get(step, {})
+    if stand_in is None:
+        raw.pop(last, None)
+    else:
+        raw[last] = stand_in
+
+
+def _stand_in(where: Where) -> Any:
+    """What keeps a table or policy readable when a field it needs is wrong."""
+    match where:
+        case ("tables" | "policies",) | ("tables", _, "columns") | ("policies", _, "labels"):
+            return {}
+        case ("tables", _, "key"):
+            return []
+        case ("tables", _, "columns", _):
+            return {"type": UNKNOWN}
+        case ("tables", _, "columns", _, "type"):
+            return UNKNOWN
+        case ("policies", _, "epsilon"):
+            return 1
+        case _:
+            return None
+
+
+# ---------------------------------------------------------------- words
+
+
+def _report(item: ErrorDetails, raw: Any, models: Models, source: Source, where: Where) -> None:
+    path, name = _path(item, raw), str(item["loc"][-1])
+    at = (*where, *path)
+    match item["type"]:
+        case "missing":
+            description = _fields(raw, path, models).get(name, "...")
+            source.report(at, f'"{name}" is missing', f"add {name}: {description}")
+        case "extra_forbidden":
+            hint = suggest(name, _fields(raw, path[:-1], models))
+            source.report(at, f'unknown key "{name}"', hint)
+        case _:
+            shown, hint = _field(raw, path, models)
+            found = f"{shown} is {show(_at(raw, path))}, not {_wanted(item)}"
+            source.report(at, found, hint)
+
+
+def _at(raw: Any, path: Where) -> Any:
+    for step in path:
+        raw = raw[step]
+    return raw
+
+
+def _fields(raw: Any, path: Where, models: Models) -> dict[str, str]:
+    """The keys that the mapping at `path` may have, with their descriptions."""
+    model = models.get(id(_at(raw, path)))
+    fields = model.model_fields if model else {}
+    return {field.alias or name: field.description or "" for name, field in fields.items()}
+
+
+def _field(raw: Any, path: Where, models: Models) -> tuple[str, str]:
+    """What a reader calls the entry at `path`, from the innermost field on, and its hint."""
+    for start in range(len(path) - 1, -1, -1):
+        field = str(path[start])
+        if description := _fields(raw, path[:start], models).get(field):
+            steps = (f"[{s}]" if isinstance(s, int) else f".{s}" for s in path[start + 1 :])
+            return field + "".join(steps), f"{field}: {description}"
+    return "the content", "a mapping is wanted, as in dp4sql: 1"
+
+
+_WANTED: Final = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "list_type": "a list",
 }
 
 
-def shape_problems(error: ValidationError, found: Source) -> None:
-    for item in error.errors():
-        path = _path(item["loc"], found.content)
-        kind = str(item["type"])
-        if kind == "extra_forbidden":
-            known = _known_keys(path[:-1])
-            found.report(path, f'unknown key "{path[-1]}"', suggest(path[-1], known))
-        elif kind == "missing":
-            found.report(path[:-1], f'"{path[-1]}" is missing', f"add {path[-1]}: ...")
-        elif path[:1] == ("policies",) and "labels" in path:
-            value = _value(found.content, path[:4])
-            found.report(path[:4], f"label {value!r}", "a label is del, pub, {rep: [column, ...]} or {rep: all}")
-        else:
-            shown = _value(found.content, path)
-            found.report(path, f"{'.'.join(map(str, path)) or 'the file'}: {_short(shown)}", str(item["msg"]).lower())
+def _wanted(item: ErrorDetails) -> str:
+    context = item.get("ctx", {})
+    match item["type"]:
+        case "value_error":
+            return str(context["error"])
+        case "literal_error":
+            return str(context["expected"]).replace("'", "")
+        case "greater_than_equal":
+            return f"{context['ge']} or more"
+        case "too_short":
+            return f"a list of at least {context['min_length']}"
+        case "too_long":
+            return f"a list of at most {context['max_length']}"
+        case kind:
+            return _WANTED.get(kind, item["msg"])
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-def _path(location: tuple[int | str, ...], content: Any) -> Path_:
-    """pydantic's location without the tags of unions, as far as it leads into the content."""
-    path: list[int | str] = []
-    here = content
-    for i, step in enumerate(location):
-        inside = (isinstance(here, dict) and step in here) or (
-            isinstance(here, list) and isinstance(step, int) and step < len(here)
-        )
-        if inside:
-            here = here[step]
-            path.append("from" if step == "from_" else step)
-        elif i == len(location) - 1 and isinstance(here, dict) and isinstance(step, str) and "[" not in step:
-            path.append(step)
-    return tuple(path)
-
-
-def _value(content: Any, path: Path_) -> Any:
-    for step in path:
-        try:
-            content = content[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return content
-
-
-def _known_keys(path: Path_) -> list[str]:
-    """The keys that the model at `path` knows."""
-    by_depth: dict[tuple[str, int], type[BaseModel]] = {
-        ("tables", 2): models.TableModel,
-        ("tables", 4): models.ColumnModel,
-        ("policies", 2): models.PolicyModel,
-    }
-    model = by_depth.get((str(path[0]), len(path)), models.PolicyFile) if path else models.PolicyFile
-    if len(path) == 4 and path[2] == "foreign_keys":
-        model = models.ForeignKeyModel
-    if len(path) == 4 and path[2] == "max_frequency":
-        model = models.FrequencyModel
-    return list(model.model_fields)
-
-
+def show(value: Any) -> str:
+    """A value as it looks in YAML, cut to fit a message."""
+    match value:
+        case None:
+            text = "empty"
+        case bool():
+            text = str(value).lower()
+        case str():
+            text = f'"{value}"'
+        case Decimal() | int():
+            text = str(value)
+        case list():
+            text = f"[{', '.join(map(show, value))}]"
+        case dict():
+            text = f"{{{', '.join(f'{key}: {show(inner)}' for key, inner in value.items())}}}"
+        case _:
+            text = str(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

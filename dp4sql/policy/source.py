@@ -1,104 +1,213 @@
-"""A YAML file with the line of every entry, and problems reported against them."""
+"""A policy file as plain values, every entry with its line, and the problems found in it.
+
+Plain scalars follow YAML 1.2's core schema, as editors do: `no` and `on` are text. A number with a
+point becomes a Decimal, so that 0.1 stays one tenth; dates stay text. Content that was parsed
+elsewhere is brought into the same form.
+"""
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from dp4sql.errors import Problem
-
-Path_ = tuple[str | int, ...]
-
-
-class _Text(str):
-    """A YAML number as it is written, so that 0.1 stays one tenth."""
+from dp4sql.errors import PolicyError, Problem
+from dp4sql.policy.lines import Lines, Where
 
 
 @dataclass
 class Source:
-    """Parsed content, the line of each path in it, and the problems found so far."""
+    """`content` as dicts with text keys, lists and scalars; `reports` has what is wrong in it."""
 
-    name: str
-    content: Any
-    lines: dict[Path_, int] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    lines: Lines
+    content: Any = None
+    reports: list[tuple[Where, Problem]] = field(default_factory=list)
 
-    def line(self, path: Path_) -> int:
-        while path and path not in self.lines:
-            path = path[:-1]
-        return self.lines.get(path, 0 if not self.lines else 1)
+    def report(self, where: Where, found: str, hint: str, rule: str | None = None) -> None:
+        self.reports.append((where, self.lines.problem(where, found, hint, rule)))
 
-    def report(self, path: Path_, found: str, hint: str, rule: str | None = None) -> None:
-        problem = Problem(self.name, self.line(path), found, hint, rule)
-        if problem not in self.problems:
-            self.problems.append(problem)
+    def broken(self, where: Where) -> bool:
+        """Whether a problem was reported at `where` or inside it."""
+        return any(at[: len(where)] == where for at, _ in self.reports)
 
-    def text(self, path: Path_, value: object) -> str:
-        """The scalar at `path` as it is written in the file."""
-        return self._texts.get(path, str(value))
+    def names(self, *where: str | int) -> list[str]:
+        """The keys of the mapping at `where` as the file has them, sound or not."""
+        here = self.content
+        for step in where:
+            here = here.get(step) if isinstance(here, dict) else None
+        return list(here) if isinstance(here, dict) else []
 
-    _texts: dict[Path_, str] = field(default_factory=dict)
+    def error(self) -> PolicyError:
+        """Every problem once, in file order."""
+        ranked = sorted(self.reports, key=lambda item: self.lines.mark(item[0]))
+        return PolicyError(list(dict.fromkeys(problem for _, problem in ranked)))
 
 
 def read(source: str | os.PathLike[str] | Mapping[str, Any]) -> Source:
-    """A path, or a mapping that was parsed already."""
-    if isinstance(source, Mapping):
-        return Source("<mapping>", source)
-    path = Path(source)
-    found = Source(path.name if not path.parent.name else str(path), None)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        found.report((), f"the file cannot be read ({error.strerror})", "check the path and its permissions")
-        return found
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        found.lines[()] = line
-        found.report((), f"not YAML: {error.problem}", "check indentation, colons and quotes")
-        return found
-    found.lines[()] = 1
-    found.content = _build(node, (), found) if node is not None else None
-    return found
+    """A path to a YAML file, or the parsed content of one."""
+    return _parsed(source) if isinstance(source, Mapping) else _file(os.fspath(source))
 
 
-def _build(node: yaml.Node, path: Path_, found: Source) -> Any:
-    found.lines.setdefault(path, node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode):
-        return _mapping(node, path, found)
-    if isinstance(node, yaml.SequenceNode):
-        return [_build(item, (*path, i), found) for i, item in enumerate(node.value)]
-    found._texts[path] = node.value
-    loader = yaml.SafeLoader("")
-    if node.tag.endswith((":timestamp", ":null")) or node.tag.endswith((":bool", ":int", ":float")):
-        return str(node.value) if node.tag.endswith(":timestamp") else loader.construct_object(node)
-    return node.value
-
-
-def _mapping(node: yaml.MappingNode, path: Path_, found: Source) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        key = str(key_node.value)
-        here = (*path, key)
-        if key in result:
-            found.lines[(*here, "duplicate")] = key_node.start_mark.line + 1
-            found.report((*here, "duplicate"), f'key "{key}" stands twice', "remove one of them")
-        found.lines[here] = key_node.start_mark.line + 1
-        result[key] = _build(value_node, here, found)
-    return result
-
-
-def suggest(name: object, known: Iterable[str]) -> str:
-    """', did "x" mean "y"' wording for a misspelt name."""
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A hint for a name that is not among `known`."""
     options = sorted(known)
-    close = difflib.get_close_matches(str(name), options, n=1)
-    if close:
-        return f'perhaps "{close[0]}" was meant'
+    if close := difflib.get_close_matches(name, options, n=1):
+        return f'perhaps "{close[0]}" is meant'
     return f"known here: {', '.join(options)}" if options else "nothing of the kind is declared"
+
+
+# ---------------------------------------------------------------- YAML text
+
+
+class _Loader(yaml.SafeLoader):
+    # The loader fills this table below instead of inheriting YAML 1.1's.
+    yaml_implicit_resolvers = {}  # noqa: RUF012
+
+
+_NULL, _BOOL, _INT, _FLOAT, _TEXT = (
+    f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str")
+)
+for _tag, _form, _starts in (
+    (_NULL, r"|~|null|Null|NULL", ["", "~", "n", "N"]),
+    (_BOOL, r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    (_INT, r"[-+]?[0-9]+", list("-+0123456789")),
+    (_FLOAT, r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+):
+    _Loader.add_implicit_resolver(_tag, re.compile(f"^(?:{_form})$"), _starts)
+
+
+def _file(name: str) -> Source:
+    marks: dict[Where, tuple[int, int]] = {(): (1, 0)}
+    try:
+        root = yaml.compose(Path(name).read_text(encoding="utf-8"), Loader=_Loader)
+    except OSError as error:
+        source = Source(Lines(name))
+        source.report((), f"the file cannot be read ({error.strerror})", "check the path")
+    except UnicodeDecodeError:
+        source = Source(Lines(name))
+        source.report((), "the file is not UTF-8 text", "save it as UTF-8")
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        source = Source(Lines(name, {(): (mark.line + 1, 0)} if mark else marks))
+        found = getattr(error, "problem", None) or "a character that YAML does not allow"
+        source.report((), f"not YAML: {found}", "check indentation, colons and quotes")
+    else:
+        source = Source(Lines(name, marks))
+        source.content = _Builder(source, marks).value(root, ()) if root is not None else {}
+    return source
+
+
+@dataclass
+class _Builder:
+    """Turns YAML nodes into values, noting where each stands."""
+
+    source: Source
+    marks: dict[Where, tuple[int, int]]
+    _open: set[int] = field(default_factory=set)
+
+    def value(self, node: yaml.Node, where: Where) -> Any:
+        self._note(node, where)
+        if id(node) in self._open:
+            self.source.report(where, "an alias that holds itself", "write the value out")
+            return None
+        self._open.add(id(node))
+        try:
+            return self._value(node, where)
+        finally:
+            self._open.remove(id(node))
+
+    def _note(self, node: yaml.Node, where: Where) -> None:
+        self.marks.setdefault(where, (node.start_mark.line + 1, len(self.marks)))
+
+    def _value(self, node: yaml.Node, where: Where) -> Any:
+        match node:
+            case yaml.MappingNode():
+                return dict(self._entries(node, where))
+            case yaml.SequenceNode():
+                return [self.value(item, (*where, i)) for i, item in enumerate(node.value)]
+            case _:
+                return self._scalar(node, where)
+
+    def _entries(self, node: yaml.MappingNode, where: Where) -> Iterator[tuple[str, Any]]:
+        seen: set[str] = set()
+        for key, value in node.value:
+            name = str(key.value)
+            here: Where = (*where, name)
+            if name in seen:
+                # A path of its own, so that the second key is reported on its own line.
+                here = (*where, name, "again")
+                self._note(key, here)
+                self.source.report(here, f'key "{name}" stands twice', "keep one of them")
+                continue
+            seen.add(name)
+            self._note(key, here)
+            if key.tag != _TEXT or name == "<<":
+                self.source.report(here, f"key {name} is not text", f'write it in quotes: "{name}"')
+            yield name, self.value(value, here)
+
+    def _scalar(self, node: yaml.Node, where: Where) -> Any:
+        text: str = node.value
+        match node.tag:
+            case tag if tag == _NULL:
+                return None
+            case tag if tag == _BOOL:
+                return text.lower() == "true"
+            case tag if tag == _INT:
+                return int(text)
+            case tag if tag == _FLOAT:
+                return Decimal(text)
+            case tag if tag != _TEXT:
+                self.source.report(where, f"the tag {tag}", "write the value without a tag")
+        return text
+
+
+# ---------------------------------------------------------------- parsed content
+
+
+def _parsed(content: Mapping[str, Any]) -> Source:
+    marks: dict[Where, tuple[int, int]] = {}
+    source = Source(Lines(marks=marks))
+    source.content = _plain(content, (), source, marks)
+    return source
+
+
+def _plain(raw: Any, where: Where, source: Source, marks: dict[Where, tuple[int, int]]) -> Any:
+    marks[where] = (0, len(marks))
+    match raw:
+        case Mapping():
+            for key in raw:
+                if not isinstance(key, str):
+                    source.report(where, f"key {key} is not text", f'write it in quotes: "{key}"')
+            return {str(k): _plain(v, (*where, str(k)), source, marks) for k, v in raw.items()}
+        case list() | tuple():
+            return [_plain(item, (*where, i), source, marks) for i, item in enumerate(raw)]
+        case float():
+            return Decimal(str(raw))
+        case datetime.date():
+            return raw.isoformat()
+        case _:
+            return raw
+
+
+def canonical(content: Any) -> Any:
+    """`content` as JSON values, equal for equal content: 1, 1.0 and 1e0 are one number."""
+    match content:
+        case dict():
+            return {key: canonical(value) for key, value in content.items()}
+        case list():
+            return [canonical(item) for item in content]
+        case bool() | str() | None:
+            return content
+        case int() | Decimal() | Fraction():
+            return {"number": str(Fraction(content))}
+        case _:
+            return {"other": str(content)}

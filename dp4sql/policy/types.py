@@ -1,16 +1,18 @@
-"""Postgres type names as they stand in a policy file."""
+"""Postgres type names, and what a file's scalars mean in a column of some type."""
 
 from __future__ import annotations
 
 import datetime
 import re
 import uuid
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any, Final
 
-from dp4sql.algebra.types import INTEGERS, NUMBERS, TEXTS, TIMES, Kind, Type, Value
+from dp4sql.algebra.types import FLOATS, INTEGERS, NUMBERS, TEXTS, TIMES, Kind, Type, Value
+from dp4sql.policy.source import suggest
 
-NAMES: dict[str, Kind] = {
+NAMES: Final[dict[str, Kind]] = {
     "smallint": "smallint",
     "int2": "smallint",
     "integer": "integer",
@@ -24,7 +26,7 @@ NAMES: dict[str, Kind] = {
     "float4": "real",
     "double precision": "double precision",
     "float8": "double precision",
-    "double": "double precision",
+    "float": "double precision",
     "boolean": "boolean",
     "bool": "boolean",
     "text": "text",
@@ -38,71 +40,124 @@ NAMES: dict[str, Kind] = {
     "timestamp without time zone": "timestamp without time zone",
     "timestamptz": "timestamp with time zone",
     "timestamp with time zone": "timestamp with time zone",
+    "interval": "interval",
     "uuid": "uuid",
+}
+_FORM: Final = re.compile(r"([a-z][a-z0-9 ]*?) ?(?:\( ?(\d+) ?(?:, ?(\d+) ?)?\))?")
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+_LIMITS: Final = {"smallint": 2**15, "integer": 2**31, "bigint": 2**63}
+
+
+def parse_type(text: str) -> Type:
+    """`numeric(15,2)`, `varchar(25)`, `double precision` ...; ValueError says what is wanted."""
+    form = _FORM.fullmatch(" ".join(text.lower().split()))
+    kind = NAMES.get(form[1]) if form else None
+    if form is None or kind is None:
+        raise ValueError(f"a known type; {suggest(text, NAMES)}")
+    return _sized(kind, *(int(size) for size in form.groups()[1:] if size is not None))
+
+
+def _sized(kind: Kind, *sizes: int) -> Type:
+    match kind, sizes:
+        case "character", ():
+            return Type(kind, length=1)
+        case _, ():
+            return Type(kind)
+        case "numeric", (precision, *rest):
+            scale = rest[0] if rest else 0
+            if not 1 <= precision <= 1000 or scale > precision:
+                raise ValueError("numeric(p,s) with 1 to 1000 digits, s of them after the point")
+            return Type(kind, precision=precision, scale=scale)
+        case (("character varying" | "character"), (length,)) if length > 0:
+            return Type(kind, length=length)
+    raise ValueError("a type with this size; numeric(p,s), varchar(n) and char(n) have sizes")
+
+
+def exact(raw: Any) -> Fraction:
+    """A number of the file; ValueError for anything else."""
+    if isinstance(raw, bool) or not isinstance(raw, int | Decimal | Fraction):
+        raise ValueError("a number")
+    # 1e999999999 is a short text, but as a Fraction it would fill the memory.
+    if isinstance(raw, Decimal) and not (raw.is_finite() and abs(raw.adjusted()) < 100):
+        raise ValueError("a number of moderate size")
+    return Fraction(raw)
+
+
+def range_end(raw: Any, type: Type) -> Fraction:
+    """A number, or the days since 1970-01-01 for dates; ValueError says what is wanted."""
+    if type.kind in NUMBERS:
+        return exact(raw)
+    if type.kind not in TIMES:
+        raise ValueError("a column of numbers, dates or timestamps")
+    if type.kind == "date":
+        return Fraction((_date(raw) - _EPOCH.date()).days)
+    since = _timestamp(raw, type).replace(tzinfo=None) - _EPOCH
+    return Fraction(since // datetime.timedelta(microseconds=1), 86_400_000_000)
+
+
+def domain_value(raw: Any, type: Type) -> Value:
+    """A bin as a value of `type`; ValueError says what is wanted."""
+    kind = type.kind
+    if kind in TEXTS and isinstance(raw, str):
+        return raw
+    if kind in INTEGERS and isinstance(raw, int) and not isinstance(raw, bool):
+        return _whole(raw, _LIMITS[kind])
+    if kind == "numeric" and isinstance(raw, int | Decimal) and not isinstance(raw, bool):
+        return Decimal(raw)
+    if kind in FLOATS:
+        return float(exact(raw))
+    if kind == "boolean" and isinstance(raw, bool):
+        return raw
+    if kind == "date":
+        return _date(raw)
+    if kind in TIMES:
+        return _timestamp(raw, type)
+    if kind == "uuid" and isinstance(raw, str):
+        return _uuid(raw)
+    raise ValueError(_WANTED.get(kind, "a column of another type"))
+
+
+_WANTED: Final[dict[Kind, str]] = {
+    **dict.fromkeys(TEXTS, "text (in quotes where YAML reads a number or true)"),  # type: ignore[arg-type]
+    **dict.fromkeys(INTEGERS, "a whole number"),  # type: ignore[arg-type]
+    "numeric": "a number",
+    "boolean": "true or false",
+    "uuid": "a UUID",
 }
 
 
-def parse_type(text: str) -> Type | None:
-    """`numeric(15,2)`, `varchar(25)`, `double precision`; None when it is no known type."""
-    match = re.fullmatch(r"\s*([a-zA-Z0-9 ]+?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*", text)
-    kind = NAMES.get(" ".join(match[1].lower().split())) if match else None
-    if match is None or kind is None:
-        return None
-    if match[2] is None:
-        return Type(kind)
-    if kind == "numeric":
-        return Type(kind, precision=int(match[2]), scale=int(match[3] or 0))
-    if kind in ("character varying", "character") and match[3] is None:
-        return Type(kind, length=int(match[2]))
-    return None
+def _whole(raw: int, limit: int) -> int:
+    if not -limit <= raw < limit:
+        raise ValueError(f"a whole number from {-limit} to {limit - 1}")
+    return raw
 
 
-def exact(text: str) -> Fraction | None:
-    """A number from its text; None when it is none."""
-    try:
-        return Fraction(text.strip().replace("_", ""))
-    except (ValueError, ZeroDivisionError):
-        return None
-
-
-EPOCH = datetime.date(1970, 1, 1)
-
-
-def end_of_range(text: str, type: Type) -> Fraction | None:
-    """An end of a range: a number, or an ISO date counted in days since 1970-01-01."""
-    if type.kind in TIMES:
+def _date(raw: Any) -> datetime.date:
+    if isinstance(raw, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", raw):
         try:
-            moment = datetime.datetime.fromisoformat(text)
+            return datetime.date.fromisoformat(raw)
         except ValueError:
-            return None
-        seconds = moment.hour * 3600 + moment.minute * 60 + moment.second
-        return (moment.date() - EPOCH).days + Fraction(seconds, 86400)
-    return exact(text) if type.kind in NUMBERS else None
+            pass
+    raise ValueError("a date such as 1995-03-15")
 
 
-def value_of(text: str, type: Type) -> Value:
-    """A domain value of the column's type; ValueError when it is none."""
+def _timestamp(raw: Any, type: Type) -> datetime.datetime:
+    """Naive for timestamps without time zone; in UTC, which is also assumed, for those with one."""
+    zoned = type.kind == "timestamp with time zone"
     try:
-        return _value(text, type)
-    except InvalidOperation as error:
-        raise ValueError(text) from error
+        moment = datetime.datetime.fromisoformat(raw) if isinstance(raw, str) else None
+    except ValueError:
+        moment = None
+    if moment is None or (moment.tzinfo and not zoned):
+        raise ValueError("a timestamp such as 1995-03-15 10:30:00" + ("+01:00" if zoned else ""))
+    if not zoned:
+        return moment
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+    return aware.astimezone(datetime.UTC)
 
 
-def _value(text: str, type: Type) -> Value:
-    if type.kind in TEXTS:
-        return text
-    if type.kind in INTEGERS:
-        return int(text)
-    if type.kind == "numeric":
-        return Decimal(text)
-    if type.kind == "boolean":
-        return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else _bad(text)
-    if type.kind == "date":
-        return datetime.date.fromisoformat(text)
-    if type.kind == "uuid":
-        return uuid.UUID(text)
-    return _bad(text)
-
-
-def _bad(text: str) -> Value:
-    raise ValueError(text)
+def _uuid(raw: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(raw)
+    except ValueError:
+        raise ValueError("a UUID") from None

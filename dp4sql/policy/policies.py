@@ -1,0 +1,89 @@
+"""The `policies:` section as Policies, reporting unknown names and budgets that make no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from dp4sql.algebra.schema import Schema
+from dp4sql.policy.labels import Del, Label, Policy, Pub, Rep
+from dp4sql.policy.lines import Where
+from dp4sql.policy.models import PolicyModel, RepModel
+from dp4sql.policy.source import Source, suggest
+from dp4sql.policy.tables import known_columns
+
+
+def build_policies(
+    models: dict[str, PolicyModel], schema: Schema, source: Source
+) -> tuple[Policy, ...]:
+    """The policies that can be read; every problem in them goes to `source`."""
+    if not models and not source.broken(("policies",)):
+        hint = "nothing may be read without one: add a policy for each entity to protect"
+        source.report(("policies",), "no policy", hint)
+    return tuple(_policy(name, model, schema, source) for name, model in models.items())
+
+
+def _policy(name: str, model: PolicyModel, schema: Schema, source: Source) -> Policy:
+    where: Where = ("policies", name)
+    _known_tables([model.entity], (*where, "entity"), source)
+    for section, tables in (("labels", model.labels), ("max_owned", model.max_owned)):
+        for table in tables:
+            _known_tables([table], (*where, section, table), source)
+    sound = not source.broken((*where, "epsilon"))
+    if sound and model.budget is not None and model.budget < model.epsilon:
+        found = f"budget {float(model.budget):g} is below epsilon {float(model.epsilon):g}"
+        hint = "no query could be answered: raise the budget or lower epsilon"
+        source.report((*where, "budget"), found, hint)
+    return Policy(
+        name=name,
+        entity=model.entity,
+        epsilon=model.epsilon,
+        labels={
+            table: _label(label, table, model.entity, schema, (*where, "labels", table), source)
+            for table, label in model.labels.items()
+        },
+        budget=model.budget,
+        max_owned=dict(model.max_owned),
+        comment=model.comment,
+    )
+
+
+def _known_tables(names: Iterable[str], where: Where, source: Source) -> None:
+    declared = source.names("tables")
+    for name in names:
+        if name not in declared:
+            source.report(where, f'table "{name}" is not declared', suggest(name, declared))
+
+
+def _label(
+    model: RepModel | str, table: str, entity: str, schema: Schema, where: Where, source: Source
+) -> Label:
+    if not isinstance(model, RepModel):
+        return Del() if model == "del" else Pub()
+    declared = schema.tables.get(table)
+    if declared is None:
+        return Rep(frozenset())
+    key = frozenset(declared.key)
+    match model.rep:
+        case "all":
+            return Rep(frozenset(declared.columns) - key)
+        case list(names):
+            rule = "E-Rep" if table == entity else "F-Rep"
+            _check_attributes(names, table, key, rule, (*where, "rep"), source)
+            return Rep(frozenset(names) - key)
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def _check_attributes(
+    names: list[str], table: str, key: frozenset[str], rule: str, where: Where, source: Source
+) -> None:
+    """A REP label replaces values and keeps rows, which their keys tell apart."""
+    known_columns(names, table, where, source, rule)
+    for i, name in enumerate(names):
+        if name in key:
+            found = f'table {table} is rep "{name}", which is part of its key'
+            hint = (
+                f"a key cannot be replaced: take {name} out, or label {table} del to hide its rows"
+            )
+            source.report((*where, i), found, hint, rule)
