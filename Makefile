@@ -1,0 +1,54 @@
+# make demo    two data sets, a proxy and three answers to look at     SCALE=1  SERVE=1
+# make test    the checks and the tests
+# make check   style, types and import rules
+# make soak    random queries against the promised bounds              MINUTES=10
+#
+# Each makes its own environment in .venv the first time, from Python 3.11 or later.
+
+PYTHON ?= python3
+SCALE ?= 0.01
+MINUTES ?= 10
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check soak clean
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/,$$d'
+
+demo: $(VENV)/.installed
+	@$(BIN)/dp4sql demo --scale $(SCALE) $(if $(filter-out 0,$(SERVE)),--serve)
+
+test: check
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+soak: $(VENV)/.installed-test
+	$(BIN)/python -m tests.soundness.soak --minutes $(MINUTES)
+
+clean:
+	rm -rf $(VENV) .demo
+
+# The stamps are newer than pyproject.toml as long as what it names is installed.
+$(VENV)/.installed: pyproject.toml | $(BIN)/pip
+	@echo "installing dp4sql into $(VENV)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(BIN)/pip
+	@echo "installing dp4sql and its tests' tools into $(VENV)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+# pip comes last into an environment, so one that was cut short is made anew.
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "dp4sql needs Python 3.11 or later: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || \
+	    { echo "$(PYTHON) cannot make environments: Debian and Ubuntu have that in python3-venv"; exit 1; }
