@@ -1,9 +1,9 @@
 """dp4sql: SQL answered with differential privacy.
 
-    policy = dp4sql.load_policy("policies/university.yaml")
-    print(dp4sql.explain(policy, "SELECT COUNT(*) FROM student").text())
-    pipeline = dp4sql.open_pipeline(policy=policy, database="duckdb:///university.duckdb", ledger="my.ledger")
-    released = await pipeline.query("SELECT COUNT(*) FROM student")
+policy = dp4sql.load_policy("policies/university.yaml")
+print(dp4sql.explain(policy, "SELECT COUNT(*) FROM student").text())
+pipeline = dp4sql.open_pipeline(policy=policy, database="duckdb:///university.duckdb", ledger="my.ledger")
+released = await pipeline.query("SELECT COUNT(*) FROM student")
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def explain(policy: PolicySource, sql: str) -> Explanation:
     return explained(_policies(policy), sql)
 
 
-def open_pipeline(*, policy: PolicySource, database: str, ledger: str | os.PathLike[str] | None = None) -> Pipeline:
+def open_pipeline(
+    *, policy: PolicySource, database: str, ledger: str | os.PathLike[str] | None = None
+) -> Pipeline:
     """A pipeline on `database` (a URL such as duckdb:///file.duckdb) whose charges go to the file `ledger`,
     by default beside the database."""
     from dp4sql.backends import open_backend
@@ -51,7 +53,11 @@ def open_pipeline(*, policy: PolicySource, database: str, ledger: str | os.PathL
     from dp4sql.pipeline import Pipeline
 
     backend = open_backend(database)
-    path = Path(ledger) if ledger is not None else Path(backend.identity.split("://", 1)[1] + ".ledger")
+    path = (
+        Path(ledger)
+        if ledger is not None
+        else Path(backend.identity.split("://", 1)[1] + ".ledger")
+    )
     return Pipeline(_policies(policy), backend, Ledger(path))
 
 

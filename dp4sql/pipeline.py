@@ -1,10 +1,10 @@
 """One query, top to bottom.
 
-    sql -> plan -> price          pure: no data, no randomness; EXPLAIN and Describe stop here
-        -> ledger.charge          durable before any row is read
-        -> backend.fetch          exact integers, opaque
-        -> add_noise              the only thing that leaves
-        -> post-processing        over released rows, in an empty DuckDB
+sql -> plan -> price          pure: no data, no randomness; EXPLAIN and Describe stop here
+    -> ledger.charge          durable before any row is read
+    -> backend.fetch          exact integers, opaque
+    -> add_noise              the only thing that leaves
+    -> post-processing        over released rows, in an empty DuckDB
 """
 
 from __future__ import annotations
@@ -72,10 +72,14 @@ def prepare(policies: PolicySet, sql: str, parameters: Parameters | None) -> Pre
 def epsilons(policies: PolicySet, settings: Settings) -> dict[str, Fraction]:
     """What a query may lose under each policy: the policy's own, or less where the session asks for less."""
     asked = settings.epsilon
-    return {p.name: p.epsilon if asked is None else min(p.epsilon, asked) for p in policies.policies}
+    return {
+        p.name: p.epsilon if asked is None else min(p.epsilon, asked) for p in policies.policies
+    }
 
 
-def explain(policies: PolicySet, sql: str, settings: Settings | None = None, *, dialect: Dialect = DUCKDB) -> Explanation:
+def explain(
+    policies: PolicySet, sql: str, settings: Settings | None = None, *, dialect: Dialect = DUCKDB
+) -> Explanation:
     """Bounds, derivations, noise and price of `sql`, from the policy file alone."""
     prepared = prepare(policies, sql, ())
     cost = price(prepared.plan, epsilons(policies, settings or Settings()))
@@ -83,7 +87,9 @@ def explain(policies: PolicySet, sql: str, settings: Settings | None = None, *, 
     return explanation(prepared.plan, cost, tuple(r for r in reads if r))
 
 
-def _stage_sql(stage: object, facts: Facts, dialect: Dialect, constants: Mapping[int, object]) -> str:
+def _stage_sql(
+    stage: object, facts: Facts, dialect: Dialect, constants: Mapping[int, object]
+) -> str:
     match stage:
         case Release():
             return read_sql(stage, facts, dialect, constants)
@@ -108,16 +114,30 @@ class Pipeline:
 
     # ------------------------------------------------------------ free of charge
 
-    def describe(self, sql: str, parameter_types: Sequence[Type | None] = (), settings: Settings | None = None) -> Shape:
+    def describe(
+        self,
+        sql: str,
+        parameter_types: Sequence[Type | None] = (),
+        settings: Settings | None = None,
+    ) -> Shape:
         """Columns and parameter types; reads no data."""
         if any(type is not None for type in parameter_types):
-            given: Parameters | None = tuple((None, type or Type("unknown")) for type in parameter_types)
+            given: Parameters | None = tuple(
+                (None, type or Type("unknown")) for type in parameter_types
+            )
         else:
             given = None
         prepared = self._prepare(sql, given)
         return Shape(prepared.columns, prepared.plan.parameters)
 
-    def explain(self, sql: str, parameters: Sequence[Value] = (), settings: Settings | None = None, *, format: Literal["text", "json"] = "text") -> str:
+    def explain(
+        self,
+        sql: str,
+        parameters: Sequence[Value] = (),
+        settings: Settings | None = None,
+        *,
+        format: Literal["text", "json"] = "text",
+    ) -> str:
         """The free derivation of `sql`."""
         prepared = self._prepare(sql, _typed(parameters, ()))
         cost = price(prepared.plan, epsilons(self.policy, settings or Settings()))
@@ -150,7 +170,11 @@ class Pipeline:
         return Released(prepared.columns, rows, self._notices(prepared.plan, cost))
 
     def _within_limit(self, cost: Price, settings: Settings) -> None:
-        over = {p: c for p, c in cost.charges.items() if settings.max_charge is not None and c > settings.max_charge}
+        over = {
+            p: c
+            for p, c in cost.charges.items()
+            if settings.max_charge is not None and c > settings.max_charge
+        }
         if over:
             policy, charge = next(iter(over.items()))
             raise BudgetExceeded(
@@ -172,7 +196,9 @@ class Pipeline:
         self.ledger.close_query(query, kind, database=self.backend.identity, role=role)
 
     async def _run(self, prepared: Prepared, cost: Price) -> Rows:
-        plan, tables, constants = prepared.plan, {}, {}
+        plan = prepared.plan
+        tables: dict[int, tuple[tuple[tuple[str, Type], ...], Rows]] = {}
+        constants: dict[int, object] = {}
         for index, stage in enumerate(plan.stages):
             match stage:
                 case Release():
@@ -210,9 +236,13 @@ class Pipeline:
         if direct is not None:
             stage, indices = direct
             return [tuple(row[i] for i in indices) for row in tables[stage][1]]
-        sql = Renderer(DUCKDB, constants).statement(node, tuple((id, f"c{i}") for i, (id, _) in enumerate(outputs)))
+        sql = Renderer(DUCKDB, constants).statement(
+            node, tuple((id, f"c{i}") for i, (id, _) in enumerate(outputs))
+        )
         rows = self._scratch.evaluate({f"stage{i}": _table(*t) for i, t in tables.items()}, sql)
-        return [tuple(fit(v, type) for v, (_, type) in zip(row, outputs, strict=True)) for row in rows]
+        return [
+            tuple(fit(v, type) for v, (_, type) in zip(row, outputs, strict=True)) for row in rows
+        ]
 
     # ------------------------------------------------------------ words
 
@@ -227,8 +257,14 @@ class Pipeline:
                     r = report(release.measurements[i], cost.scales[stage, i])
                     what = name if len(column.measurements) == 1 else f"{name}, its {r.kind}"
                     if r.scale:
-                        found.append(f"{what}: noise scale {short(r.scale)}, 95 % within +-{short(r.half_width)}")
-        charged = [self._account(p.name, p.entity, p.budget, cost) for p in self.policy.policies if cost.charges[p.name]]
+                        found.append(
+                            f"{what}: noise scale {short(r.scale)}, 95 % within +-{short(r.half_width)}"
+                        )
+        charged = [
+            self._account(p.name, p.entity, p.budget, cost)
+            for p in self.policy.policies
+            if cost.charges[p.name]
+        ]
         return (*dict.fromkeys(found), *charged)
 
     def _account(self, policy: str, entity: str, budget: Fraction | None, cost: Price) -> str:
@@ -250,7 +286,7 @@ def _direct(node: Node, outputs: tuple[tuple[str, Type], ...]) -> tuple[int, lis
     """The stage and its columns, when `node` only picks and renames columns of one stage."""
     wanted = [id for id, _ in outputs]
     while isinstance(node, Project):
-        passed = {id: expr for id, expr in node.outputs}
+        passed = dict(node.outputs)
         picked = [passed[id] for id in wanted]
         if not all(isinstance(expr, Col) for expr in picked):
             return None
@@ -263,9 +299,13 @@ def _direct(node: Node, outputs: tuple[tuple[str, Type], ...]) -> tuple[int, lis
 
 
 def _table(columns: tuple[tuple[str, Type], ...], rows: Rows) -> tuple[list[str], str]:
-    definitions = [f"c{i} {_scratch_type(type)}" for i, (_, type) in enumerate(columns)] or ["one INTEGER"]
+    definitions = [f"c{i} {_scratch_type(type)}" for i, (_, type) in enumerate(columns)] or [
+        "one INTEGER"
+    ]
     cells = [
-        "(" + (", ".join(literal(v, t, DUCKDB) for v, (_, t) in zip(row, columns, strict=True)) or "1") + ")"
+        "("
+        + (", ".join(literal(v, t, DUCKDB) for v, (_, t) in zip(row, columns, strict=True)) or "1")
+        + ")"
         for row in rows
     ]
     return definitions, ", ".join(cells)

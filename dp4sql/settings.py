@@ -20,9 +20,10 @@ class Settings:
     def with_setting(self, name: str, text: str) -> Settings:
         """SET dp4sql.<name> = text; 'default' takes it back."""
         match name:
-            case "epsilon" | "max_charge":
-                value = None if text.lower() == "default" else _positive(name, text)
-                return replace(self, **{name: value})
+            case "epsilon":
+                return replace(self, epsilon=_optional(name, text))
+            case "max_charge":
+                return replace(self, max_charge=_optional(name, text))
             case "error_columns":
                 return replace(self, error_columns=_switch(name, text))
             case _:
@@ -45,6 +46,10 @@ class Settings:
 NAMES = ("epsilon", "error_columns", "max_charge")
 
 
+def _optional(name: str, text: str) -> Fraction | None:
+    return None if text.lower() == "default" else _positive(name, text)
+
+
 def _positive(name: str, text: str) -> Fraction:
     try:
         value = Fraction(text.strip())
@@ -52,13 +57,24 @@ def _positive(name: str, text: str) -> Fraction:
         value = Fraction(0)
     if value <= 0:
         raise InvalidParameter(
-            f'invalid value for parameter "dp4sql.{name}": "{text}"', hint="A number above 0, such as 0.5."
+            f'invalid value for parameter "dp4sql.{name}": "{text}"',
+            hint="A number above 0, such as 0.5.",
         )
     return value
 
 
 def _switch(name: str, text: str) -> bool:
-    words = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False, "default": False}
+    words = {
+        "on": True,
+        "true": True,
+        "1": True,
+        "off": False,
+        "false": False,
+        "0": False,
+        "default": False,
+    }
     if text.lower() not in words:
-        raise InvalidParameter(f'parameter "dp4sql.{name}" requires a Boolean value', hint="on or off.")
+        raise InvalidParameter(
+            f'parameter "dp4sql.{name}" requires a Boolean value', hint="on or off."
+        )
     return words[text.lower()]

@@ -26,7 +26,9 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     **dict.fromkeys(("and", "or", "is null", "is true", "is false", "is distinct"), _LAX),
     **dict.fromkeys(("coalesce", "nullif", "least", "greatest", "concat"), _LAX),
     **dict.fromkeys(("not", "=", "<>", "<", "<=", ">", ">=", "like", "ilike"), _TOTAL),
-    **dict.fromkeys(("+", "-", "*", "neg", "abs", "floor", "ceil", "round", "trunc", "sign"), _TOTAL),
+    **dict.fromkeys(
+        ("+", "-", "*", "neg", "abs", "floor", "ceil", "round", "trunc", "sign"), _TOTAL
+    ),
     **dict.fromkeys(("/", "%", "sqrt", "ln", "exp", "power"), _PARTIAL),
     **dict.fromkeys(("||", "lower", "upper", "length", "trim", "ltrim", "rtrim"), _TOTAL),
     **dict.fromkeys(("substring", "replace", "position", "starts_with", "reverse"), _TOTAL),

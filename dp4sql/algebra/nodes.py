@@ -179,7 +179,14 @@ def inputs(node: Node) -> tuple[Node, ...]:
             return ()
         case Join(left, right) | Semi(left, right) | UnionAll(left, right):
             return (left, right)
-        case Select(child) | Project(child) | Aggregate(child) | Distinct(child) | Sort(child) | Limit(child):
+        case (
+            Select(child)
+            | Project(child)
+            | Aggregate(child)
+            | Distinct(child)
+            | Sort(child)
+            | Limit(child)
+        ):
             return (child,)
 
 

@@ -9,8 +9,7 @@ from decimal import Decimal
 from typing import Final, Literal, TypeAlias
 
 Value: TypeAlias = (
-    None
-    | bool
+    bool
     | int
     | float
     | Decimal
@@ -19,6 +18,7 @@ Value: TypeAlias = (
     | datetime.datetime
     | datetime.timedelta
     | uuid.UUID
+    | None
 )
 
 Kind: TypeAlias = Literal[

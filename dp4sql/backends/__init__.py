@@ -18,7 +18,12 @@ def open_backend(url: str) -> Backend:
         from dp4sql.backends.duckdb import DuckDBBackend
 
         path = unquote(parsed.netloc + parsed.path if parsed.netloc else parsed.path)
-        if parsed.scheme == "duckdb" and path.startswith("/") and not Path(path).exists() and Path(path[1:]).exists():
+        if (
+            parsed.scheme == "duckdb"
+            and path.startswith("/")
+            and not Path(path).exists()
+            and Path(path[1:]).exists()
+        ):
             path = path[1:]
         return DuckDBBackend(path, parquet=parsed.scheme == "parquet")
     raise InvalidParameter(

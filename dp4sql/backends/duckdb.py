@@ -29,7 +29,9 @@ LOCKDOWN = (
 def _opened(path: Path, parquet: bool) -> duckdb.DuckDBPyConnection:
     if not parquet:
         if not path.is_file():
-            raise EngineError(f"database file {path.name} does not exist", hint="duckdb:///path/to/file.duckdb")
+            raise EngineError(
+                f"database file {path.name} does not exist", hint="duckdb:///path/to/file.duckdb"
+            )
         connection = duckdb.connect(str(path), read_only=True)
     else:
         connection = _parquet(path)
@@ -42,7 +44,9 @@ def _parquet(folder: Path) -> duckdb.DuckDBPyConnection:
     """Views over the parquet files (or folders of them) in `folder`, the only place that may be read."""
     files = sorted(folder.glob("*.parquet")) or sorted(p for p in folder.glob("*") if p.is_dir())
     if not files:
-        raise EngineError(f"folder {folder.name} holds no parquet files", hint="parquet:///path/to/folder")
+        raise EngineError(
+            f"folder {folder.name} holds no parquet files", hint="parquet:///path/to/folder"
+        )
     connection = duckdb.connect()
     connection.execute("SET allowed_directories = [?]", [str(folder)])
     for file in files:
@@ -73,7 +77,9 @@ class DuckDBBackend:
 
     async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
         cursor = self._connection.cursor()
-        running = asyncio.get_running_loop().run_in_executor(self._pool, _run, cursor, sql, len(columns))
+        running = asyncio.get_running_loop().run_in_executor(
+            self._pool, _run, cursor, sql, len(columns)
+        )
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -97,7 +103,8 @@ def _run(cursor: duckdb.DuckDBPyConnection, sql: str, width: int) -> PrivateRows
     except duckdb.Error as error:
         log.error("query failed: %s\n%s", error, sql)
         raise EngineError(
-            "the database could not run the query", hint="The proxy's log holds the reason; the curator can read it."
+            "the database could not run the query",
+            hint="The proxy's log holds the reason; the curator can read it.",
         ) from None
     finally:
         cursor.close()
@@ -107,7 +114,9 @@ def _run(cursor: duckdb.DuckDBPyConnection, sql: str, width: int) -> PrivateRows
 class Scratch:
     """An empty in-memory DuckDB in which released rows are post-processed."""
 
-    def evaluate(self, tables: dict[str, tuple[Sequence[str], str]], sql: str) -> list[tuple[Value, ...]]:
+    def evaluate(
+        self, tables: dict[str, tuple[Sequence[str], str]], sql: str
+    ) -> list[tuple[Value, ...]]:
         """Create each table (column definitions, VALUES text or '') and run `sql` over them."""
         connection = duckdb.connect()
         try:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from dp4sql.budget.cost import Charge, paid, show
 from dp4sql.errors import BudgetExceeded, LedgerBroken
@@ -45,7 +46,18 @@ CREATE TRIGGER IF NOT EXISTS entries_no_delete BEFORE DELETE ON entries
 CREATE INDEX IF NOT EXISTS entries_account ON entries (database, entity, policy, id);
 """
 
-COLUMNS = ("query", "at", "kind", "database", "entity", "policy", "epsilon", "total", "role", "statement")
+COLUMNS = (
+    "query",
+    "at",
+    "kind",
+    "database",
+    "entity",
+    "policy",
+    "epsilon",
+    "total",
+    "role",
+    "statement",
+)
 START = "0" * 64
 
 
@@ -73,7 +85,9 @@ class Ledger:
         self.path = Path(path)
         self._lock = threading.Lock()
         try:
-            self._db = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(
+                self.path, timeout=30, isolation_level=None, check_same_thread=False
+            )
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.executescript(TABLE)
@@ -87,7 +101,9 @@ class Ledger:
 
     # ------------------------------------------------------------ charging
 
-    def charge(self, charges: Sequence[Charge], *, database: str, role: str, statement: str) -> int | None:
+    def charge(
+        self, charges: Sequence[Charge], *, database: str, role: str, statement: str
+    ) -> int | None:
         """Commit all charges or none; the query's number, or None when nothing costs anything.
 
         BudgetExceeded when a budget would be passed. Durable when it returns.
@@ -141,21 +157,44 @@ class Ledger:
     @staticmethod
     def _spent(db: sqlite3.Connection, database: str, entity: str, policy: str) -> Fraction:
         account = "SELECT total FROM entries WHERE kind = 'charge' AND database = ? AND entity = ?"
-        row = db.execute(f"{account} AND policy = ? ORDER BY id DESC LIMIT 1", (database, entity, policy)).fetchone()
+        row = db.execute(
+            f"{account} AND policy = ? ORDER BY id DESC LIMIT 1", (database, entity, policy)
+        ).fetchone()
         if row is not None:
             return Fraction(row[0])
         totals = db.execute(account, (database, entity)).fetchall()
         return max((Fraction(total) for (total,) in totals), default=Fraction(0))
 
     def _append(
-        self, db: sqlite3.Connection, query: int, kind: str, database: str, charge: Charge, total: Fraction, role: str, statement: str
+        self,
+        db: sqlite3.Connection,
+        query: int,
+        kind: str,
+        database: str,
+        charge: Charge,
+        total: Fraction,
+        role: str,
+        statement: str,
     ) -> None:
         previous = db.execute("SELECT hash FROM entries ORDER BY id DESC LIMIT 1").fetchone()
         at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        row = (query, at, kind, database, charge.entity, charge.policy, str(charge.epsilon), str(total), role, statement)
+        row = (
+            query,
+            at,
+            kind,
+            database,
+            charge.entity,
+            charge.policy,
+            str(charge.epsilon),
+            str(total),
+            role,
+            statement,
+        )
         link = chain(previous[0] if previous else START, row)
         marks = ", ".join("?" * (len(row) + 1))
-        db.execute(f"INSERT INTO entries ({', '.join(COLUMNS)}, hash) VALUES ({marks})", (*row, link))
+        db.execute(
+            f"INSERT INTO entries ({', '.join(COLUMNS)}, hash) VALUES ({marks})", (*row, link)
+        )
 
     # ------------------------------------------------------------ reading
 
@@ -164,14 +203,16 @@ class Ledger:
         sql = f"SELECT id, {', '.join(COLUMNS)} FROM entries ORDER BY id DESC"
         with self._lock:
             rows = self._db.execute(sql + (f" LIMIT {int(limit)}" if limit else "")).fetchall()
-        return [Entry(*row[:7], Fraction(row[7]), Fraction(row[8]), *row[9:]) for row in reversed(rows)]
+        return [_entry(*row) for row in reversed(rows)]
 
     def verify(self) -> int:
         """Recompute every hash and running total; the number of entries. LedgerBroken where one is off."""
         totals: dict[tuple[str, str, str], Fraction] = {}
         previous, count, last = START, 0, 0
         try:
-            rows = self._db.execute(f"SELECT id, {', '.join(COLUMNS)}, hash FROM entries ORDER BY id")
+            rows = self._db.execute(
+                f"SELECT id, {', '.join(COLUMNS)}, hash FROM entries ORDER BY id"
+            )
             for id, *row, link in rows:
                 if id != last + 1 or link != chain(previous, row):
                     raise _tampered(self.path, id)
@@ -183,12 +224,20 @@ class Ledger:
         return count
 
 
+def _entry(*row: Any) -> Entry:
+    id, query, at, kind, database, entity, policy, epsilon, total, role, statement = row
+    amounts = Fraction(epsilon), Fraction(total)
+    return Entry(id, query, at, kind, database, entity, policy, *amounts, role, statement)
+
+
 def chain(previous: str, row: Sequence[object]) -> str:
     """Hash of a row and of the hash before it."""
     return hashlib.sha256(json.dumps([previous, *row], ensure_ascii=False).encode()).hexdigest()
 
 
-def _check_total(totals: dict[tuple[str, str, str], Fraction], row: Sequence[str], path: Path, id: int) -> None:
+def _check_total(
+    totals: dict[tuple[str, str, str], Fraction], row: Sequence[str], path: Path, id: int
+) -> None:
     account = (row[3], row[4], row[5])
     total, epsilon = Fraction(row[7]), Fraction(row[6])
     start = totals.get(account)
@@ -203,7 +252,8 @@ def _check_total(totals: dict[tuple[str, str, str], Fraction], row: Sequence[str
 def _exceeded(charge: Charge, left: Fraction) -> BudgetExceeded:
     return BudgetExceeded(
         f"the budget of policy {charge.policy} does not cover this query: "
-        f"it costs {show(charge.epsilon)} and {show(max(left, Fraction(0)))} of {show(charge.budget or Fraction(0))} is left",
+        f"it costs {show(charge.epsilon)} and {show(max(left, Fraction(0)))} "
+        f"of {show(charge.budget or Fraction(0))} is left",
         hint="Nothing was charged. SET dp4sql.epsilon to a smaller value asks for a noisier, cheaper answer; "
         "EXPLAIN shows the price beforehand.",
     )

@@ -1,4 +1,4 @@
-"""TPC-H through tpchgen-cli: real dbgen data as parquet, loaded into a DuckDB file."""
+"""TPC-H: what tpchgen-cli writes, the rows of the benchmark's own dbgen, in a DuckDB file."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from importlib.resources import files
 from pathlib import Path
 
 import duckdb
 
 from dp4sql.data.files import build_once
-from dp4sql.errors import EngineError
+from dp4sql.errors import EngineError, InvalidParameter
 
 TABLES = ("region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem")
 
 
 def generate(path: Path, scale: str) -> bool:
-    """Write the DuckDB file `path` at scale factor `scale` ("0.01", "1"); False when it is there already."""
+    """Write the DuckDB file `path` at a scale factor such as "0.01"; False when it is there already."""
 
-    def fill(connection: duckdb.DuckDBPyConnection) -> None:
-        folder = path.with_name(f"tpch-{scale}-parquet")
-        _run(folder, scale)
+    def fill(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+        write_parquet(folder, scale)
+        connection.execute(files("dp4sql.data").joinpath("tpch.sql").read_text())
         for table in TABLES:
-            connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{folder}/{table}.parquet')")
-        shutil.rmtree(folder)
+            connection.execute(f"INSERT INTO {table} FROM read_parquet(?)", [f"{folder}/{table}.parquet"])
 
     return build_once(path, fill)
 
 
-def _run(folder: Path, scale: str) -> None:
-    command = _command()
-    result = subprocess.run(
-        [command, "parquet", "-s", scale, f"--output-dir={folder}"], capture_output=True, text=True, check=False
-    )
+def write_parquet(folder: Path, scale: str) -> None:
+    """One parquet file a table in `folder`."""
+    command = [_generator(), "parquet", f"--scale-factor={scale}", f"--output-dir={folder}"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
-        raise EngineError(
-            f"tpchgen-cli failed for scale {scale}",
-            hint=f"SCALE is a number such as 0.01 or 1. It said: {result.stderr.strip()[-200:]}",
+        said = result.stderr.strip().splitlines() or ["nothing"]
+        raise InvalidParameter(
+            f"tpchgen-cli does not write TPC-H at scale {scale}",
+            hint=f"A scale is a number such as 0.01 or 1. The command said: {said[0]}",
         )
 
 
-def _command() -> str:
+def _generator() -> str:
     beside = Path(sysconfig.get_path("scripts")) / "tpchgen-cli"
     found = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
     if found is None:

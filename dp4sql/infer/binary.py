@@ -42,7 +42,9 @@ def general_join(left: Side, right: Side, pairs: tuple[tuple[str, str], ...]) ->
 
 
 def _one_side(own: Side, partner: Side, names: Mapping[str, str]) -> Terms:
-    in_place = changed(t for t in partner.terms if t.kind in ("Rep", "Opt") and t.fixes(partner.keys))
+    in_place = changed(
+        t for t in partner.terms if t.kind in ("Rep", "Opt") and t.fixes(partner.keys)
+    )
     replaced = changed(t for t in partner.terms if t.stays(partner.keys))
     result = []
     for term in own.terms:

@@ -359,7 +359,9 @@ class Deriver:
         if not keys:
             return Derivation("X-GrpAll", unary.group_all(below.terms, node.aggs), (below,))
         if self.facts.freq(node.child, keys, nulls=True) == 1:
-            return Derivation("X-GrpKey", unary.group_on_key(below.terms, keys, node.aggs), (below,))
+            return Derivation(
+                "X-GrpKey", unary.group_on_key(below.terms, keys, node.aggs), (below,)
+            )
         general = unary.group(below.terms, keys, node.aggs)
         special = self._group_left(node)
         if special is not None and total(special[1]) <= total(general):
@@ -423,4 +425,3 @@ def _peel(node: Aggregate) -> tuple[Join | None, dict[str, frozenset[str]], dict
 
 def _through(expr: Expr, outputs: Mapping[str, Expr]) -> Expr:
     return rewrite(expr, lambda part: outputs[part.id] if isinstance(part, Col) else None)
-

@@ -100,7 +100,9 @@ class Facts:
         mine, theirs = self.columns(child), self.columns(parent)
         below = [mine[a].source for a, _ in pairs]
         above = [theirs[b].source for _, b in pairs]
-        if any(s is None for s in below) or any(s is None or s.alias != anchor.alias for s in above):
+        if any(s is None for s in below) or any(
+            s is None or s.alias != anchor.alias for s in above
+        ):
             return False
         scans = {(s.alias, s.table) for s in below if s is not None}
         if len(scans) != 1:
@@ -130,7 +132,9 @@ def _scans(node: Node) -> list[Scan]:
 def _columns(facts: Facts, node: Node) -> Columns:
     match node:
         case Scan(table, alias):
-            return {f"{alias}.{c.name}": _base_fact(table, alias, c) for c in table.columns.values()}
+            return {
+                f"{alias}.{c.name}": _base_fact(table, alias, c) for c in table.columns.values()
+            }
         case Select(child, predicate):
             return narrowed(facts.columns(child), predicate)
         case Project(child, outputs):
@@ -442,7 +446,10 @@ def orientations(
     turned = tuple((b, a) for a, b in node.pairs)
     match node.kind:
         case "inner":
-            return [(node.left, node.right, node.pairs, False), (node.right, node.left, turned, False)]
+            return [
+                (node.left, node.right, node.pairs, False),
+                (node.right, node.left, turned, False),
+            ]
         case "left":
             return [(node.left, node.right, node.pairs, True)]
         case "right":

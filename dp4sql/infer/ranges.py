@@ -140,7 +140,11 @@ def absolute(a: Range) -> Range:
 
 def year_range(a: Range) -> Range:
     def year(days: Fraction | None) -> Fraction | None:
-        return None if days is None else Fraction((EPOCH + datetime.timedelta(days=math.floor(days))).year)
+        return (
+            None
+            if days is None
+            else Fraction((EPOCH + datetime.timedelta(days=math.floor(days))).year)
+        )
 
     return (year(a[0]), year(a[1]))
 
@@ -246,9 +250,7 @@ def modulo_range(a: Range, b: Range) -> Range:
     return (low, high)
 
 
-def extreme_range(
-    op: str, args: tuple[Expr, ...], ranges: list[Range], columns: Columns
-) -> Range:
+def extreme_range(op: str, args: tuple[Expr, ...], ranges: list[Range], columns: Columns) -> Range:
     """LEAST and GREATEST skip NULLs, so only arguments that are never NULL tighten the far end."""
     whole = hull(*ranges)
     firm = [r for arg, r in zip(args, ranges, strict=True) if not nullable(arg, columns)]

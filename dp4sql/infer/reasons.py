@@ -44,7 +44,10 @@ def _base(deriver: Deriver, scan: Scan, what: str) -> Refused:
 
 def _join(deriver: Deriver, join: Join | Semi, what: str) -> Refused:
     sides = []
-    for node, keys in ((join.left, [a for a, _ in join.pairs]), (join.right, [b for _, b in join.pairs])):
+    for node, keys in (
+        (join.left, [a for a, _ in join.pairs]),
+        (join.right, [b for _, b in join.pairs]),
+    ):
         if not finite(deriver.facts.freq(node, frozenset(keys))):
             sources = [deriver.facts.columns(node)[k].source for k in keys]
             named = [f"{s.table}.{s.column}" for s in sources if s is not None]

@@ -93,4 +93,3 @@ def _shift(term: Term, summand: Summand) -> tuple[Fraction, Fraction]:
         case "Opt":
             width = _swing(summand) if varies else _reach(summand)
             return width, width
-

@@ -130,7 +130,9 @@ class BinFinder:
         public = self._public_tree()
         trees = ([public] if public is not None else []) + self.trees
         seen = frozenset().union(*(ids(tree) for tree in trees)) if trees else frozenset()
-        kept = [c for c in self.origin.conditions if reads(c) and reads(c) <= seen and not self._used(c)]
+        kept = [
+            c for c in self.origin.conditions if reads(c) and reads(c) <= seen and not self._used(c)
+        ]
         tree = assemble(self.facts, trees, kept)
         return Bins(Distinct(Project(tree, tuple(outputs))), self._other_keys())
 
@@ -237,18 +239,28 @@ class BinFinder:
         index = [id for id, _ in node.outputs].index(leaf)
         sides = []
         for side, id in ((node.left, node.left_ids[index]), (node.right, node.right_ids[index])):
-            sides.append((BinFinder(self.policies, self.facts, Aggregate(side, (id,), ())).find().tree, id))
+            sides.append(
+                (BinFinder(self.policies, self.facts, Aggregate(side, (id,), ())).find().tree, id)
+            )
         (left, a), (right, b) = sides
         return Distinct(UnionAll(left, right, ((leaf, node.outputs[index][1]),), (a,), (b,)))
 
-    def _nullable_values(self, leaf: str, type: Type, values: tuple[Value, ...], nullable: bool) -> Node:
-        return Values(((leaf, type),), tuple((v,) for v in (*values, *((None,) if nullable else ()))))
+    def _nullable_values(
+        self, leaf: str, type: Type, values: tuple[Value, ...], nullable: bool
+    ) -> Node:
+        return Values(
+            ((leaf, type),), tuple((v,) for v in (*values, *((None,) if nullable else ())))
+        )
 
-    def _series(self, leaf: str, type: Type, span: tuple[Fraction | None, Fraction | None], nullable: bool) -> Node | None:
+    def _series(
+        self, leaf: str, type: Type, span: tuple[Fraction | None, Fraction | None], nullable: bool
+    ) -> Node | None:
         low, high = span
         if low is None or high is None or high - low >= MAX_SERIES:
             return None
-        if type.kind not in INTEGERS | {"date"} and not (type.kind == "numeric" and type.scale == 0):
+        if type.kind not in INTEGERS | {"date"} and not (
+            type.kind == "numeric" and type.scale == 0
+        ):
             return None
         first, last = -(-low.numerator // low.denominator), high.numerator // high.denominator
         series: Node = Series(leaf, type, first, last)
@@ -297,7 +309,9 @@ class BinFinder:
         scans = [scan for scan in self.origin.scans if scan.alias in chosen]
         seen = frozenset(leaf for scan in scans for leaf in ids(scan) if self._is_public(leaf))
         conditions = [c for c in self.origin.conditions if reads(c) and reads(c) <= seen]
-        narrow = [Project(s, tuple((id, Col(id, t)) for id, t in columns(s) if id in seen)) for s in scans]
+        narrow = [
+            Project(s, tuple((id, Col(id, t)) for id, t in columns(s) if id in seen)) for s in scans
+        ]
         tree = assemble(self.facts, narrow, conditions)
         self.available |= seen
         needed = frozenset().union(*(reads(self.names[key]) for key in self.node.keys)) & seen
@@ -333,7 +347,12 @@ class BinFinder:
         for key in self.node.keys:
             expr = self.names[key]
             source = self._source(expr.id) if isinstance(expr, Col) else None
-            if source is not None and source[1].other is not None and source[1].domain is not None and isinstance(expr, Col):
+            if (
+                source is not None
+                and source[1].other is not None
+                and source[1].domain is not None
+                and isinstance(expr, Col)
+            ):
                 found[key] = _or_other(Col(key, expr.type), source[1])
         return found
 

@@ -109,8 +109,6 @@ def short(value: Fraction) -> str:
     return str(value.numerator) if value.denominator == 1 else f"{float(value):.4g}"
 
 
-
-
 def report(measurement: Measurement, scale: Fraction) -> MeasurementReport:
     q = measurement.quantity
     return MeasurementReport(
@@ -143,7 +141,9 @@ def explanation(plan: Plan, price: Price, reads: tuple[str, ...]) -> Explanation
     )
 
 
-def _trees(release: Release, reports: list[MeasurementReport], seen: Mapping[str, str]) -> dict[str, str]:
+def _trees(
+    release: Release, reports: list[MeasurementReport], seen: Mapping[str, str]
+) -> dict[str, str]:
     """Per policy: the bound of each measurement over the derivation of the rows below it."""
     trees = {}
     for policy, derivation in release.derivations.items():
@@ -154,5 +154,3 @@ def _trees(release: Release, reports: list[MeasurementReport], seen: Mapping[str
         tree = "\n".join([*tops, *derivation.lines(1)])
         trees[policy] = f"{seen[policy]}\n{tree}" if policy in seen else tree
     return trees
-
-

@@ -13,12 +13,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
-from dp4sql.algebra.expr import Call, Case, Cast, Col, Expr, Lit
+from dp4sql.algebra.expr import Call, Case, Col, Expr, Lit
 from dp4sql.algebra.nodes import Agg
-from dp4sql.algebra.types import BIGINT, BOOLEAN, FLOATS, INTEGERS, Type, Value
+from dp4sql.algebra.types import BIGINT, BOOLEAN, FLOATS, INTEGERS, Type
 from dp4sql.errors import Refused, Unsupported
 from dp4sql.infer.ranges import Fact
-from dp4sql.infer.release import ONE, Summand
+from dp4sql.infer.release import Summand
 
 MeasurementKind = Literal["count", "count_distinct", "sum", "sum_distinct"]
 
@@ -77,7 +77,14 @@ def count_distinct(arg: str) -> Quantity:
     return Quantity("count_distinct", arg, Fraction(1), Fraction(0), 1, 1, arg)
 
 
-def total(arg: str, columns: Mapping[str, Fact], unit: Fraction | None, *, centred: bool, distinct: bool = False) -> Quantity:
+def total(
+    arg: str,
+    columns: Mapping[str, Fact],
+    unit: Fraction | None,
+    *,
+    centred: bool,
+    distinct: bool = False,
+) -> Quantity:
     """SUM(x - center); Refused where x has no range."""
     fact = columns[arg]
     low, high = fact.range
@@ -125,7 +132,7 @@ def expression(quantity: Quantity, type: Type) -> Expr:
     low = quantity.low * quantity.unit + quantity.center
     high = quantity.high * quantity.unit + quantity.center
     below, above = constant(low, type), constant(high, type)
-    clamped = Case(
+    return Case(
         (
             (Call("<", (col, below), BOOLEAN), below),
             (Call(">", (col, above), BOOLEAN), above),
@@ -133,7 +140,6 @@ def expression(quantity: Quantity, type: Type) -> Expr:
         col,
         type,
     )
-    return clamped
 
 
 def constant(value: Fraction, type: Type) -> Lit:
@@ -157,7 +163,9 @@ class Column:
     measurements: tuple[int, ...]
 
 
-def quantities(aggs: Iterable[Agg], columns: Mapping[str, Fact], units: Mapping[str, Fraction]) -> tuple[list[Quantity], list[Column]]:
+def quantities(
+    aggs: Iterable[Agg], columns: Mapping[str, Fact], units: Mapping[str, Fraction]
+) -> tuple[list[Quantity], list[Column]]:
     """The measurements that a list of aggregates needs, each once."""
     found: list[Quantity] = []
     built: list[Column] = []
@@ -184,22 +192,12 @@ def _needed(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]
             return [total(agg.arg, columns, units.get(agg.arg), centred=False, distinct=distinct)]
         case "avg":
             assert agg.arg is not None
-            return [total(agg.arg, columns, units.get(agg.arg), centred=True), count(agg.arg, columns)]
+            return [
+                total(agg.arg, columns, units.get(agg.arg), centred=True),
+                count(agg.arg, columns),
+            ]
         case _:
             raise Unsupported(
                 f"{agg.function.split('_')[0].upper()} of private rows is not supported yet at the release",
                 hint="AVG, SUM, COUNT and GROUP BY work; inside a subquery that is aggregated again it works too.",
             )
-
-
-__all__ = [
-    "ONE",
-    "Cast",
-    "Column",
-    "Quantity",
-    "Value",
-    "constant",
-    "decimal",
-    "expression",
-    "quantities",
-]

@@ -16,7 +16,6 @@ from dp4sql.algebra.nodes import (
     Aggregate,
     Fetched,
     Join,
-    Limit,
     Node,
     Project,
     Scan,
@@ -27,18 +26,18 @@ from dp4sql.algebra.nodes import (
     walk_nodes,
     with_inputs,
 )
-from dp4sql.algebra.types import Type
 from dp4sql.errors import Dp4sqlError, InternalError, Refused, Unsupported
 from dp4sql.infer.derive import Derivation, Deriver
 from dp4sql.infer.facts import Facts
+from dp4sql.infer.ranges import Fact
 from dp4sql.infer.reasons import unbounded
 from dp4sql.infer.release import sensitivity
 from dp4sql.mechanisms.bins import BinFinder
 from dp4sql.mechanisms.measure import Quantity, quantities
 from dp4sql.mechanisms.stages import Measurement, Plan, PublicRead, Release, ScalarStage, Stage
-from dp4sql.policy.labels import Policy, PolicySet
+from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.dialects import DUCKDB
-from dp4sql.sql.lower import Statement, lower
+from dp4sql.sql.lower import Statement
 from dp4sql.sql.render import Renderer
 
 
@@ -101,7 +100,9 @@ class Planner:
     def _raw(self, node: Node) -> Dp4sqlError:
         for deriver in self.derivers.values():
             deriver.derive(node)
-        tables = [s.table.name for s in walk_nodes(node) if isinstance(s, Scan) and not self.is_public(s)]
+        tables = [
+            s.table.name for s in walk_nodes(node) if isinstance(s, Scan) and not self.is_public(s)
+        ]
         return raw_rows(", ".join(dict.fromkeys(tables)))
 
     def _release_or_descend(self, node: Aggregate) -> Node:
@@ -132,7 +133,7 @@ class Planner:
 
     def release(self, node: Aggregate) -> Release:
         below = self.facts.columns(node.child)
-        units = {id: unit for id in below if (unit := self._declared_unit(id, below)) is not None}
+        units = {id: unit for id, fact in below.items() if (unit := self._declared_unit(fact))}
         measured, built = quantities(node.aggs, below, units)
         derivations = {name: d.derive(node.child) for name, d in self.derivers.items()}
         measurements = tuple(self._measurement(q, node, derivations) for q in measured)
@@ -149,18 +150,15 @@ class Planner:
             derivations=derivations,
         )
 
-    def _declared_unit(self, id: str, below: object) -> Fraction | None:
-        fact = self.facts_of(below, id)
+    def _declared_unit(self, fact: Fact) -> Fraction | None:
         source = fact.source
         if source is None:
             return None
         return self.policies.schema.table(source.table).columns[source.column].unit
 
-    @staticmethod
-    def facts_of(below: object, id: str):  # type: ignore[no-untyped-def]
-        return below[id]  # type: ignore[index]
-
-    def _measurement(self, quantity: Quantity, node: Aggregate, derivations: dict[str, Derivation]) -> Measurement:
+    def _measurement(
+        self, quantity: Quantity, node: Aggregate, derivations: dict[str, Derivation]
+    ) -> Measurement:
         bounds: dict[str, Fraction] = {}
         rules: dict[str, str] = {}
         for name, derivation in derivations.items():
@@ -196,16 +194,3 @@ def raw_rows(tables: str) -> Refused:
         f"rows of {tables} are private and cannot be shown",
         hint="Aggregate them, for instance SELECT COUNT(*) ... GROUP BY a column with public bins.",
     )
-
-
-def plan(
-    policies: PolicySet, sql: str, parameters: list[tuple[object, Type]] | None = None
-) -> Plan:
-    """Plan `sql` under `policies`: pure, reads no data. With `parameters` None their values stay open."""
-    facts = Facts()
-    given = parameters if parameters is None else list(parameters)
-    statement = lower(sql, policies.schema, policies.covered, facts, given)  # type: ignore[arg-type]
-    return Planner(policies, facts).plan(statement)
-
-
-__all__ = ["Limit", "Planner", "Policy", "plan"]

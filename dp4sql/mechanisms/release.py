@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from dp4sql.algebra.expr import Call, Col, Expr, Lit, reads
 from dp4sql.algebra.nodes import Aggregate, Project, columns
@@ -20,7 +21,9 @@ from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.render import Renderer
 
 
-def read_sql(release: Release, facts: Facts, dialect: Dialect, constants: Mapping[int, object]) -> str:
+def read_sql(
+    release: Release, facts: Facts, dialect: Dialect, constants: Mapping[int, object]
+) -> str:
     """One statement: a row a bin, in the order of the bins, with the exact integers to be noised.
 
     Bins without rows show 0. The order depends on public bins alone.
@@ -50,7 +53,10 @@ def _names(release: Release) -> list[str]:
 def _grouped(release: Release, facts: Facts, renderer: Renderer) -> str:
     block = renderer.block(release.node.child)
     types = dict(columns(release.node.child))
-    keys = [renderer.expr(release.group_by.get(k, Col(k, types[k])), block.names) for k in release.node.keys]
+    keys = [
+        renderer.expr(release.group_by.get(k, Col(k, types[k])), block.names)
+        for k in release.node.keys
+    ]
     items = [f"{text} AS k{i}" for i, text in enumerate(keys)]
     for i, measurement in enumerate(release.measurements):
         text = _measured(measurement.quantity, release.node, facts, renderer, block.names)
@@ -60,7 +66,9 @@ def _grouped(release: Release, facts: Facts, renderer: Renderer) -> str:
     return f"SELECT {', '.join(items)} FROM {block.source}{where}{group}"
 
 
-def _measured(q: Quantity, node: Aggregate, facts: Facts, renderer: Renderer, names: Mapping[str, str]) -> str:
+def _measured(
+    q: Quantity, node: Aggregate, facts: Facts, renderer: Renderer, names: Mapping[str, str]
+) -> str:
     if q.kind == "count":
         return "COUNT(*)" if q.arg is None else f"COUNT({names[q.arg]})"
     assert q.arg is not None
@@ -97,14 +105,19 @@ def exact_sum(q: Quantity, type: Type) -> bool:
     """Whether the engine can sum the values themselves: they lie on the grid."""
     if type.kind in INTEGERS:
         return q.unit.denominator == 1 and q.unit == 1
-    return type.kind == "numeric" and type.scale is not None and q.unit == Fraction(1, 10**type.scale)
+    return (
+        type.kind == "numeric" and type.scale is not None and q.unit == Fraction(1, 10**type.scale)
+    )
 
 
 def _gridded(q: Quantity, type: Type, value: str, dialect: Dialect) -> str:
     """`value` as an exact number on the grid, in a type that its range fits."""
     reach = max(abs(q.low), abs(q.high))
     if reach >= 2**62:
-        raise Refused("the range of a sum is too wide for its unit", hint="Declare a coarser unit for the column.")
+        raise Refused(
+            "the range of a sum is too wide for its unit",
+            hint="Declare a coarser unit for the column.",
+        )
     if exact_sum(q, type):
         if type.kind in INTEGERS:
             return f"CAST({value} AS BIGINT)"
@@ -133,7 +146,9 @@ def add_noise(
     keys = opened[:width]
     types = dict(columns(release.node.child))
     noisy: list[list[int]] = []
-    for measurement, scale, loss, column in zip(release.measurements, scales, losses, opened[width:], strict=True):
+    for measurement, scale, loss, column in zip(
+        release.measurements, scales, losses, opened[width:], strict=True
+    ):
         exact = _integers(measurement.quantity, column, types)
         bound = max(measurement.bounds.values(), default=Fraction(0))
         noisy.append(laplace(exact, _whole(bound), scale, loss) if scale else exact)
@@ -148,10 +163,10 @@ def _whole(bound: Fraction) -> int:
     return bound.numerator
 
 
-def _integers(q: Quantity, column: Sequence[object], types: Mapping[str, Type]) -> list[int]:
+def _integers(q: Quantity, column: Sequence[Any], types: Mapping[str, Type]) -> list[int]:
     if q.kind.startswith("count") or not exact_sum(q, types[q.arg or ""]):
-        return [int(value) for value in column]  # type: ignore[call-overload]
-    return [int(Fraction(value) / q.unit) for value in column]  # type: ignore[arg-type]
+        return [int(value) for value in column]
+    return [int(Fraction(value) / q.unit) for value in column]
 
 
 def _build(column: Column, release: Release, noisy: Sequence[Sequence[int]]) -> list[Value]:
@@ -163,7 +178,10 @@ def _build(column: Column, release: Release, noisy: Sequence[Sequence[int]]) -> 
     total, values = parts[0][0].quantity, parts[0][1]
     if agg.function in ("sum", "sum_distinct"):
         return [number(Fraction(v) * total.unit, agg.type) for v in values]
-    return [_mean(total, v, n, agg.type, parts[1][0].private) for v, n in zip(values, parts[1][1], strict=True)]
+    return [
+        _mean(total, v, n, agg.type, parts[1][0].private)
+        for v, n in zip(values, parts[1][1], strict=True)
+    ]
 
 
 def _mean(total: Quantity, value: int, count: int, type: Type, noisy_count: bool) -> Value:
@@ -195,7 +213,8 @@ def public_rows(read: PublicRead, rows: PrivateRows) -> list[tuple[Value, ...]]:
     """Rows of a view that no policy protects, as they are."""
     opened = rows.open_columns()
     typed = [
-        [fit(value, type) for value in column] for column, (_, type) in zip(opened, read.columns, strict=True)
+        [fit(value, type) for value in column]
+        for column, (_, type) in zip(opened, read.columns, strict=True)
     ]
     return list(zip(*typed, strict=True))
 

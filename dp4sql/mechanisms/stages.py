@@ -88,12 +88,16 @@ def price(plan: Plan, epsilons: Mapping[str, Fraction]) -> Price:
     The scale of a measurement is the largest that any policy asks for, so a policy may lose less than
     its epsilon: its charge is the sum of bound / scale.
     """
-    found = [((i, j), m) for i, release in plan.releases() for j, m in enumerate(release.measurements)]
+    found = [
+        ((i, j), m) for i, release in plan.releases() for j, m in enumerate(release.measurements)
+    ]
     moving = {p: sum(1 for _, m in found if m.bounds.get(p)) for p in epsilons}
     scales: dict[tuple[int, int], Fraction] = {}
     for key, measurement in found:
         asked = [
-            measurement.bounds[p] * moving[p] / epsilons[p] for p in epsilons if measurement.bounds.get(p)
+            measurement.bounds[p] * moving[p] / epsilons[p]
+            for p in epsilons
+            if measurement.bounds.get(p)
         ]
         scales[key] = max(asked, default=Fraction(0))
     charges = {

@@ -36,7 +36,9 @@ def _measurement(scale: float) -> Any:
     return dp.m.make_laplace(*space, scale=scale)
 
 
-def laplace(values: Sequence[int], sensitivity: int, scale: Fraction, epsilon: Fraction) -> list[int]:
+def laplace(
+    values: Sequence[int], sensitivity: int, scale: Fraction, epsilon: Fraction
+) -> list[int]:
     """`values` with independent noise each; one OpenDP call for the whole column.
 
     sensitivity: L1 distance of the whole vector between neighbours, in the values' unit.

@@ -11,7 +11,17 @@ from sqlglot import exp
 
 from dp4sql.algebra.expr import Call, Case, Col, Expr, Lit, Over
 from dp4sql.algebra.nodes import Agg, AggregateFunction
-from dp4sql.algebra.types import BIGINT, BOOLEAN, DOUBLE, FLOATS, INTEGER, NUMERIC, UNKNOWN, Type, Value
+from dp4sql.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    FLOATS,
+    INTEGER,
+    NUMERIC,
+    UNKNOWN,
+    Type,
+    Value,
+)
 from dp4sql.errors import DatatypeMismatch, GroupingError, SyntaxError_, Unsupported
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.parse import position
@@ -44,11 +54,13 @@ def is_aggregate(e: exp.Expr) -> bool:
 
 def contains_aggregate(e: exp.Expr) -> bool:
     """Aggregates of this SELECT: those inside a subquery belong to it."""
-    if isinstance(e, exp.Query) or isinstance(e, exp.Subquery):
+    if isinstance(e, (exp.Query, exp.Subquery)):
         return False
     if isinstance(e, exp.Window):
         return any(contains_aggregate(part) for part in e.this.iter_expressions()) or any(
-            contains_aggregate(part) for key in ("partition_by", "order") for part in _parts(e.args.get(key))
+            contains_aggregate(part)
+            for key in ("partition_by", "order")
+            for part in _parts(e.args.get(key))
         )
     if is_aggregate(e):
         return True
@@ -127,7 +139,9 @@ class Aggregates:
     def _argument(self, e: exp.Expr, condition: Expr | None) -> Expr:
         for part in e.walk():
             if is_aggregate(part):
-                raise GroupingError("aggregate function calls cannot be nested", position=position(part))
+                raise GroupingError(
+                    "aggregate function calls cannot be nested", position=position(part)
+                )
         arg = self.inner.lower(e)
         arg = Lit(arg.value, Type("text")) if isinstance(arg, Lit) and untyped(arg) else arg
         return arg if condition is None else _if(condition, arg)
@@ -155,10 +169,18 @@ class Aggregates:
             exp.PercentileDisc: "quantile_disc",
         }
         if type(e.this) not in kinds:
-            raise Unsupported("only PERCENTILE_CONT and PERCENTILE_DISC take WITHIN GROUP", position=position(e))
+            raise Unsupported(
+                "only PERCENTILE_CONT and PERCENTILE_DISC take WITHIN GROUP", position=position(e)
+            )
         fraction = self.inner.lower(e.this.this)
-        if not isinstance(fraction, Lit) or not isinstance(fraction.value, (int, Decimal)) or not 0 <= fraction.value <= 1:
-            raise Unsupported("the percentile must be a constant between 0 and 1", position=position(e))
+        if (
+            not isinstance(fraction, Lit)
+            or not isinstance(fraction.value, (int, Decimal))
+            or not 0 <= fraction.value <= 1
+        ):
+            raise Unsupported(
+                "the percentile must be a constant between 0 and 1", position=position(e)
+            )
         (item,) = e.expression.expressions
         value = Decimal(fraction.value)
         if item.args.get("desc"):
@@ -167,7 +189,9 @@ class Aggregates:
         if not is_number(arg.type):
             raise Unsupported("percentiles are taken over numbers", position=position(e))
         function = kinds[type(e.this)]
-        return self._measure(function, arg, DOUBLE if function == "quantile_cont" else arg.type, value)
+        return self._measure(
+            function, arg, DOUBLE if function == "quantile_cont" else arg.type, value
+        )
 
     def _logical(self, e: exp.Expr, condition: Expr | None) -> Expr:
         """BOOL_AND as "no row is false", BOOL_OR as "some row is true", on the released counts."""
@@ -180,7 +204,9 @@ class Aggregates:
         zero = Lit(0, INTEGER)
         return Call(">" if wanted else "<=", (count, zero), BOOLEAN)
 
-    def _measure(self, function: AggregateFunction, arg: Expr | None, type: Type, fraction: Value = None) -> Expr:
+    def _measure(
+        self, function: AggregateFunction, arg: Expr | None, type: Type, fraction: Value = None
+    ) -> Expr:
         column = self._column(arg) if arg is not None else None
         for agg in self.aggs:
             if (agg.function, agg.arg, agg.fraction) == (function, column, fraction):
@@ -207,7 +233,9 @@ class Aggregates:
             raise SyntaxError_("window functions are not allowed here", position=position(e))
         lower = self.outer.lower
         order = tuple(
-            (lower(item.this), bool(item.args.get("desc"))) for part in _parts(e.args.get("order")) for item in part.expressions
+            (lower(item.this), bool(item.args.get("desc")))
+            for part in _parts(e.args.get("order"))
+            for item in part.expressions
         )
         partition = tuple(lower(part) for part in _parts(e.args.get("partition_by")))
         spec = e.args.get("spec")
@@ -222,12 +250,27 @@ class Aggregates:
             return ranks[type(e)], (), BIGINT
         if isinstance(e, exp.Count) and isinstance(e.this, exp.Star):
             return "count_star", (), BIGINT
-        aggregates = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Count: "count"}
-        offsets = {exp.Lag: "lag", exp.Lead: "lead", exp.FirstValue: "first_value", exp.LastValue: "last_value"}
+        aggregates = {
+            exp.Sum: "sum",
+            exp.Avg: "avg",
+            exp.Min: "min",
+            exp.Max: "max",
+            exp.Count: "count",
+        }
+        offsets = {
+            exp.Lag: "lag",
+            exp.Lead: "lead",
+            exp.FirstValue: "first_value",
+            exp.LastValue: "last_value",
+        }
         if type(e) in aggregates or type(e) in offsets:
             arg = self.outer.lower(e.this)
             op = aggregates.get(type(e)) or offsets[type(e)]
-            extra = tuple(self.outer.lower(e.args[k]) for k in ("offset", "default") if e.args.get(k) is not None)
+            extra = tuple(
+                self.outer.lower(e.args[k])
+                for k in ("offset", "default")
+                if e.args.get(k) is not None
+            )
             return op, (arg, *extra), _window_type(op, arg.type)
         raise Unsupported("this window function is not supported", position=position(e))
 
@@ -260,4 +303,3 @@ def _result(function: AggregateFunction, type: Type) -> Type:
             return DOUBLE
         case _:
             return DOUBLE if type.kind in FLOATS else NUMERIC
-

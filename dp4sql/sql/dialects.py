@@ -36,7 +36,13 @@ class Dialect:
             case "numeric":
                 return self._numeric(type)
             case "character varying" | "character" | "text" | "unknown":
-                return "STRING" if self.name == "spark" else "VARCHAR" if self.name == "duckdb" else "TEXT"
+                return (
+                    "STRING"
+                    if self.name == "spark"
+                    else "VARCHAR"
+                    if self.name == "duckdb"
+                    else "TEXT"
+                )
             case "double precision":
                 return "DOUBLE PRECISION" if self.name == "postgres" else "DOUBLE"
             case "timestamp without time zone":

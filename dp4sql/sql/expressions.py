@@ -55,8 +55,28 @@ TEXT_FUNCTIONS: Final = {
 }
 ROUNDING: Final = {exp.Floor: "floor", exp.Ceil: "ceil", exp.Abs: "abs", exp.Sign: "sign"}
 ANALYTIC: Final = {exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp"}
-NAMED: Final = ("lower", "upper", "length", "substring", "trim", "abs", "round", "floor", "ceil", "coalesce")
-NAMED_MORE: Final = ("nullif", "greatest", "least", "extract", "date_trunc", "position", "replace", "concat")
+NAMED: Final = (
+    "lower",
+    "upper",
+    "length",
+    "substring",
+    "trim",
+    "abs",
+    "round",
+    "floor",
+    "ceil",
+    "coalesce",
+)
+NAMED_MORE: Final = (
+    "nullif",
+    "greatest",
+    "least",
+    "extract",
+    "date_trunc",
+    "position",
+    "replace",
+    "concat",
+)
 
 Hook = Callable[[exp.Expr], Expr | None]
 Parameters = Mapping[int, tuple[Value, Type]]
@@ -140,7 +160,9 @@ class Expressions:
     def boolean(self, e: exp.Expr) -> Expr:
         expr = self.coerce(self.lower(e), BOOLEAN)
         self._need(
-            expr.type.kind == "boolean", f"argument must be type boolean, not type {expr.type.kind}", e
+            expr.type.kind == "boolean",
+            f"argument must be type boolean, not type {expr.type.kind}",
+            e,
         )
         return expr
 
@@ -183,10 +205,14 @@ class Expressions:
         if kind in COMPARISONS:
             return self.compare(COMPARISONS[kind], self.lower(e.this), self.lower(e.expression), e)
         if kind in ARITHMETIC:
-            return self.arithmetic(ARITHMETIC[kind], self.lower(e.this), self.lower(e.expression), e)
+            return self.arithmetic(
+                ARITHMETIC[kind], self.lower(e.this), self.lower(e.expression), e
+            )
         match e:
             case exp.NullSafeEQ() | exp.NullSafeNEQ():
-                pair, _ = self.together([self.lower(e.this), self.lower(e.expression)], e, "IS DISTINCT FROM")
+                pair, _ = self.together(
+                    [self.lower(e.this), self.lower(e.expression)], e, "IS DISTINCT FROM"
+                )
                 found = Call("is distinct", tuple(pair), BOOLEAN)
                 return Call("not", (found,), BOOLEAN) if isinstance(e, exp.NullSafeEQ) else found
             case exp.Is():
@@ -204,14 +230,18 @@ class Expressions:
                 return self._function(e)
 
     def compare(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
-        pair, kind = self.together([left, right], at, f"operator {op}:")
+        pair, _kind = self.together([left, right], at, f"operator {op}:")
         if isinstance(pair[0], Lit) and not isinstance(pair[1], Lit):
             flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
             return Call(flipped, (pair[1], pair[0]), BOOLEAN)
         return Call(op, tuple(pair), BOOLEAN)
 
     def arithmetic(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
-        if left.type.kind in TIMES or right.type.kind in TIMES or "interval" in (left.type.kind, right.type.kind):
+        if (
+            left.type.kind in TIMES
+            or right.type.kind in TIMES
+            or "interval" in (left.type.kind, right.type.kind)
+        ):
             return self._time_arithmetic(op, left, right, at)
         if untyped(left) or untyped(right):
             other = right.type if untyped(left) else left.type
@@ -228,14 +258,19 @@ class Expressions:
         if left.type.kind in TIMES and right.type.kind == "interval" and op in "+-":
             return self._shift(op, left, right, at)
         if left.type == DATE and is_integer(right.type) and op in "+-":
-            if isinstance(left, Lit) and isinstance(right, Lit) and isinstance(left.value, datetime.date):
+            if (
+                isinstance(left, Lit)
+                and isinstance(right, Lit)
+                and isinstance(left.value, datetime.date)
+            ):
                 days = datetime.timedelta(days=int(str(right.value)))
                 return Lit(left.value + days if op == "+" else left.value - days, DATE)
             return Call("date+days" if op == "+" else "date-days", (left, right), DATE)
         if left.type == DATE and right.type == DATE and op == "-":
             return Call("date-date", (left, right), INTEGER)
         raise DatatypeMismatch(
-            f"operator does not exist: {left.type.kind} {op} {right.type.kind}", position=position(at)
+            f"operator does not exist: {left.type.kind} {op} {right.type.kind}",
+            position=position(at),
         )
 
     def _shift(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
@@ -246,8 +281,10 @@ class Expressions:
                 return Lit(moved, TIMESTAMP if isinstance(moved, datetime.datetime) else DATE)
             if sign < 0:
                 flipped = Interval_(-right.value.months, -right.value.days, -right.value.micros)
-                right = Lit(flipped, INTERVAL)  # type: ignore[arg-type]
-            return Call("time+interval", (left, right), TIMESTAMP if left.type == DATE else left.type)
+                right = Lit(flipped, INTERVAL)
+            return Call(
+                "time+interval", (left, right), TIMESTAMP if left.type == DATE else left.type
+            )
         raise Unsupported(
             "only constant intervals can be added to a date or timestamp",
             hint="Write the interval as a constant, as in o_orderdate + INTERVAL '3 months'.",
@@ -289,7 +326,9 @@ class Expressions:
         typed, kind = self.together(values, e, "CASE")
         if kind.kind == "numeric" and kind.precision is None:
             exact = [0 if is_integer(v.type) else v.type.scale for v in typed]
-            kind = Type("numeric", None, None if None in exact else max(s for s in exact if s is not None))
+            kind = Type(
+                "numeric", None, None if None in exact else max(s for s in exact if s is not None)
+            )
         return Case(tuple(zip(tests, typed[:-1], strict=True)), typed[-1], kind)
 
     def _test(self, subject: exp.Expr | None, condition: exp.Expr, at: exp.Expr) -> Expr:
@@ -300,7 +339,9 @@ class Expressions:
     def _text_call(self, op: str, parts: list[exp.Expr], result: Type) -> Expr:
         args = [self.coerce(self.lower(part), TEXT) for part in parts]
         for arg, part in zip(args, parts, strict=True):
-            self._need(arg.type.kind in TEXTS, f"function {op}({arg.type.kind}) does not exist", part)
+            self._need(
+                arg.type.kind in TEXTS, f"function {op}({arg.type.kind}) does not exist", part
+            )
         return Call(op, tuple(args), result)
 
     def _function(self, e: exp.Expr) -> Expr:
@@ -320,7 +361,9 @@ class Expressions:
             case exp.Coalesce() | exp.Greatest() | exp.Least():
                 return self._variadic(e)
             case exp.Nullif():
-                (a, b), kind_ = self.together([self.lower(e.this), self.lower(e.expression)], e, "NULLIF")
+                (a, b), kind_ = self.together(
+                    [self.lower(e.this), self.lower(e.expression)], e, "NULLIF"
+                )
                 return Call("nullif", (a, b), a.type if not untyped(a) else kind_)
             case exp.Extract():
                 return self._extract(str(e.this.this).lower(), e.expression, e)
@@ -343,7 +386,9 @@ class Expressions:
             case exp.StrPosition():
                 return self._text_call("position", [e.this, e.args["substr"]], INTEGER)
             case exp.Replace():
-                return self._text_call("replace", [e.this, e.expression, e.args["replacement"]], TEXT)
+                return self._text_call(
+                    "replace", [e.this, e.expression, e.args["replacement"]], TEXT
+                )
             case exp.StartsWith():
                 return self._text_call("starts_with", [e.this, e.expression], BOOLEAN)
             case exp.Left() | exp.Right():
@@ -376,7 +421,11 @@ class Expressions:
 
     def _round(self, e: exp.Round) -> Expr:
         arg = self._number(e.this)
-        digits = self._whole(e.args["decimals"]) if e.args.get("decimals") is not None else Lit(0, INTEGER)
+        digits = (
+            self._whole(e.args["decimals"])
+            if e.args.get("decimals") is not None
+            else Lit(0, INTEGER)
+        )
         if not isinstance(digits, Lit) or not isinstance(digits.value, int):
             raise Unsupported("ROUND needs a constant number of digits", position=position(e))
         places = max(0, digits.value)
@@ -386,15 +435,21 @@ class Expressions:
 
     def _variadic(self, e: exp.Expr) -> Expr:
         op = {exp.Coalesce: "coalesce", exp.Greatest: "greatest", exp.Least: "least"}[type(e)]
-        args, kind = self.together([self.lower(part) for part in (e.this, *e.expressions)], e, op.upper())
+        args, kind = self.together(
+            [self.lower(part) for part in (e.this, *e.expressions)], e, op.upper()
+        )
         if kind.kind == "numeric" and kind.precision is None:
             exact = [0 if is_integer(a.type) else a.type.scale for a in args]
-            kind = Type("numeric", None, None if None in exact else max(s for s in exact if s is not None))
+            kind = Type(
+                "numeric", None, None if None in exact else max(s for s in exact if s is not None)
+            )
         return Call(op, tuple(args), kind)
 
     def _substring(self, e: exp.Substring) -> Expr:
         text = self.coerce(self.lower(e.this), TEXT)
-        self._need(text.type.kind in TEXTS, f"function substring({text.type.kind}) does not exist", e)
+        self._need(
+            text.type.kind in TEXTS, f"function substring({text.type.kind}) does not exist", e
+        )
         start = self._whole(e.args["start"]) if e.args.get("start") is not None else Lit(1, INTEGER)
         length = e.args.get("length")
         if length is None:
@@ -402,7 +457,8 @@ class Expressions:
         size = self._whole(length)
         if not isinstance(size, Lit) or not isinstance(size.value, int) or size.value < 0:
             raise Unsupported(
-                "SUBSTRING needs a constant length of 0 or more", position=position(length) or position(e)
+                "SUBSTRING needs a constant length of 0 or more",
+                position=position(length) or position(e),
             )
         return Call("substring", (text, start, size), TEXT)
 
@@ -414,7 +470,7 @@ class Expressions:
     def _extract(self, part: str, source: exp.Expr, e: exp.Expr) -> Expr:
         arg = self.coerce(self.lower(source), TIMESTAMP)
         self._need(arg.type.kind in TIMES, f"cannot extract from type {arg.type.kind}", e)
-        op = f"extract_{ {'dayofweek': 'dow', 'dayofyear': 'doy', 'isodayofweek': 'isodow'}.get(part, part)}"
+        op = f"extract_{ {'dayofweek': 'dow', 'dayofyear': 'doy', 'isodayofweek': 'isodow'}.get(part, part) }"
         if op not in FUNCTIONS:
             raise Unsupported(f'EXTRACT field "{part}" is not supported', position=position(e))
         if part in ("second", "epoch"):
@@ -423,8 +479,21 @@ class Expressions:
 
     def _date_trunc(self, unit: str, source: exp.Expr, e: exp.Expr) -> Expr:
         arg = self.coerce(self.lower(source), TIMESTAMP)
-        self._need(arg.type.kind in TIMES, f"function date_trunc(text, {arg.type.kind}) does not exist", e)
-        units = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "decade", "century")
+        self._need(
+            arg.type.kind in TIMES, f"function date_trunc(text, {arg.type.kind}) does not exist", e
+        )
+        units = (
+            "year",
+            "quarter",
+            "month",
+            "week",
+            "day",
+            "hour",
+            "minute",
+            "second",
+            "decade",
+            "century",
+        )
         if unit not in units:
             raise Unsupported(f'date_trunc unit "{unit}" is not supported', position=position(e))
         result = TIMESTAMP if arg.type == DATE else arg.type
@@ -469,7 +538,9 @@ def _unknown(e: exp.Expr) -> Exception:
         close = nearest(name, (*NAMED, *NAMED_MORE))
         return UndefinedFunction(
             f"function {name} is not on the list of allowed functions",
-            hint=f"Perhaps {close} was meant." if close else "docs/sql.md lists the allowed functions.",
+            hint=f"Perhaps {close} was meant."
+            if close
+            else "docs/sql.md lists the allowed functions.",
             position=at,
         )
     if isinstance(e, exp.Func):

@@ -64,7 +64,8 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.DataTypeParam: _THIS,
     exp.Interval: frozenset({"this", "unit"}),
     **dict.fromkeys(
-        (exp.Lower, exp.Upper, exp.Length, exp.Reverse, exp.Initcap, exp.Floor, exp.Ceil, exp.Abs), _THIS
+        (exp.Lower, exp.Upper, exp.Length, exp.Reverse, exp.Initcap, exp.Floor, exp.Ceil, exp.Abs),
+        _THIS,
     ),
     **dict.fromkeys((exp.Sign, exp.Sqrt, exp.Ln, exp.Exp), _THIS),
     exp.Round: frozenset({"this", "decimals"}),
@@ -82,7 +83,9 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     **dict.fromkeys((exp.StartsWith, exp.Left, exp.Right), _PAIR),
     exp.Count: frozenset({"this", "big_int"}),
     **dict.fromkeys((exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median), _THIS),
-    **dict.fromkeys((exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop), _THIS),
+    **dict.fromkeys(
+        (exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop), _THIS
+    ),
     **dict.fromkeys((exp.LogicalAnd, exp.LogicalOr, exp.PercentileCont, exp.PercentileDisc), _THIS),
     **dict.fromkeys((exp.WithinGroup, exp.Filter), _PAIR),
     exp.Window: frozenset({"this", "partition_by", "order", "spec", "over"}),
@@ -104,6 +107,8 @@ def check(tree: exp.Expr) -> exp.Expr:
             continue
         for name, value in node.args.items():
             if value not in (None, False, []) and name not in known:
-                shown = f"{type(node).__name__.upper()} ... {name.strip('_').upper().replace('_', ' ')}"
+                shown = (
+                    f"{type(node).__name__.upper()} ... {name.strip('_').upper().replace('_', ' ')}"
+                )
                 raise Unsupported(f"{shown} is not supported", position=position(node))
     return tree

@@ -76,7 +76,11 @@ class _Forest:
         anchor = self.facts.anchor(parent)
         if anchor is None or self.facts.anchor(child) is None:
             return None
-        above = {f.source.column: id for id, f in self.facts.columns(parent).items() if f.source and f.source.alias == anchor.alias}
+        above = {
+            f.source.column: id
+            for id, f in self.facts.columns(parent).items()
+            if f.source and f.source.alias == anchor.alias
+        }
         if not set(anchor.table.key) <= set(above):
             return None
         keys = [above[k] for k in anchor.table.key]
@@ -162,10 +166,7 @@ def linked(trees: list[Node], conditions: Iterable[Expr], seed: frozenset[str]) 
     while True:
         reach = frozenset().union(*(ids(trees[i]) for i in chosen))
         more = {
-            i
-            for i, tree in enumerate(trees)
-            for part in parts
-            if part & reach and part & ids(tree)
+            i for i, tree in enumerate(trees) for part in parts if part & reach and part & ids(tree)
         } - chosen
         if not more:
             return sorted(chosen)

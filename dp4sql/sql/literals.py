@@ -123,7 +123,9 @@ def shift(start: datetime.date, by: Interval_, sign: int) -> datetime.date | dat
     months = start.year * 12 + start.month - 1 + sign * by.months
     year, month = divmod(months, 12)
     day = min(start.day, calendar.monthrange(year, month + 1)[1])
-    moved = start.replace(year=year, month=month + 1, day=day) + datetime.timedelta(days=sign * by.days)
+    moved = start.replace(year=year, month=month + 1, day=day) + datetime.timedelta(
+        days=sign * by.days
+    )
     if by.micros and not isinstance(moved, datetime.datetime):
         moved = datetime.datetime.combine(moved, datetime.time())
     return moved + sign * datetime.timedelta(microseconds=by.micros) if by.micros else moved

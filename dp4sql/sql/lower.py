@@ -124,7 +124,9 @@ class Lowering:
         types = [self._types.get(i + 1, TEXT) for i in range(count)]
         return tuple(TEXT if t.kind == "unknown" else t for t in types)
 
-    def expressions(self, scope: Scope, ctes: Ctes, hook: Callable[[exp.Expr], Expr | None]) -> Expressions:
+    def expressions(
+        self, scope: Scope, ctes: Ctes, hook: Callable[[exp.Expr], Expr | None]
+    ) -> Expressions:
         def first(e: exp.Expr) -> Expr | None:
             match e:
                 case exp.Column():
@@ -226,7 +228,9 @@ class Lowering:
         limit, offset = e.args.get("limit"), e.args.get("offset")
         if limit is None and offset is None:
             return node
-        count = limit.args.get("expression") or limit.args.get("count") if limit is not None else None
+        count = (
+            limit.args.get("expression") or limit.args.get("count") if limit is not None else None
+        )
         return Limit(
             node,
             self._count(count, "LIMIT") if count is not None else None,
@@ -246,7 +250,9 @@ class Lowering:
     def _set_operation(self, e: exp.SetOperation, ctes: Ctes, outer: Scope | None) -> Lowered:
         left, right = self.query(e.this, ctes, outer), self.query(e.expression, ctes, outer)
         if len(left.columns) != len(right.columns):
-            raise SyntaxError_("each part of a UNION must have the same number of columns", position=position(e))
+            raise SyntaxError_(
+                "each part of a UNION must have the same number of columns", position=position(e)
+            )
         left, right = self._aligned(left, right, e)
         if isinstance(e, exp.Union):
             found = self._union(left, right)
@@ -262,7 +268,8 @@ class Lowering:
             target = widest(a.type, b.type)
             if target is None:
                 raise DatatypeMismatch(
-                    f"UNION types {a.type.kind} and {b.type.kind} cannot be matched", position=position(e)
+                    f"UNION types {a.type.kind} and {b.type.kind} cannot be matched",
+                    position=position(e),
                 )
             targets.append(TEXT if target.kind == "unknown" else target)
         return self._retyped(left, targets), self._retyped(right, targets)
@@ -317,9 +324,13 @@ class Lowering:
             case exp.Values():
                 return self._values(e, ctes)
             case exp.Lateral():
-                raise Unsupported("LATERAL has no rule", hint="Use a join or a subquery.", position=position(e))
+                raise Unsupported(
+                    "LATERAL has no rule", hint="Use a join or a subquery.", position=position(e)
+                )
             case _:
-                raise Unsupported(f"{type(e).__name__} in FROM is not supported", position=position(e))
+                raise Unsupported(
+                    f"{type(e).__name__} in FROM is not supported", position=position(e)
+                )
 
     def _named_relation(self, query: Lowered, e: exp.Expr) -> Relation:
         alias = e.args.get("alias")
@@ -332,7 +343,9 @@ class Lowering:
             raise Unsupported("functions in FROM are not supported", position=position(e))
         for part in ("sample", "pivots", "version", "ordinality", "only"):
             if e.args.get(part):
-                raise Unsupported(f"{part.upper()} on a table is not supported", position=position(e))
+                raise Unsupported(
+                    f"{part.upper()} on a table is not supported", position=position(e)
+                )
         name, db = fold(e.this), fold(e.args.get("db"))
         cte = ctes.get(name) if not db else None
         if cte is not None:
@@ -347,7 +360,8 @@ class Lowering:
             (
                 t
                 for t in self.schema.tables.values()
-                if (t.relname or t.name) == name and (t.schema == db if db else t.schema == "public" or t.name == name)
+                if (t.relname or t.name) == name
+                and (t.schema == db if db else t.schema == "public" or t.name == name)
             ),
             None,
         )
@@ -355,7 +369,9 @@ class Lowering:
             close = nearest(name, (t.relname or t.name for t in self.schema.tables.values()))
             raise UndefinedTable(
                 f'relation "{f"{db}.{name}" if db else name}" does not exist',
-                hint=f'Perhaps "{close}" was meant.' if close else "The policy file lists the tables.",
+                hint=f'Perhaps "{close}" was meant.'
+                if close
+                else "The policy file lists the tables.",
                 position=position(e),
             )
         if table.name not in self.covered:
@@ -365,11 +381,19 @@ class Lowering:
                 position=position(e),
             )
         alias_node = e.args.get("alias")
-        shown = fold(alias_node.this) if alias_node is not None and alias_node.this is not None else name
+        shown = (
+            fold(alias_node.this)
+            if alias_node is not None and alias_node.this is not None
+            else name
+        )
         alias = self.fresh(shown)
         scan = Scan(table, alias)
         named = tuple(Named(c.name, f"{alias}.{c.name}", c.type) for c in table.columns.values())
-        names = [fold(c) for c in alias_node.args.get("columns") or ()] if alias_node is not None else []
+        names = (
+            [fold(c) for c in alias_node.args.get("columns") or ()]
+            if alias_node is not None
+            else []
+        )
         return scan, Relation(shown, _renamed(named, names, e))
 
     def _values(self, e: exp.Values, ctes: Ctes) -> tuple[Node, Relation]:
@@ -382,7 +406,10 @@ class Lowering:
         for cells, _ in typed:
             if not all(isinstance(cell, Lit) for cell in cells):
                 raise Unsupported("VALUES holds constants only", position=position(e))
-        named = tuple(Named(f"column{i + 1}", self.fresh(f"column{i + 1}"), t) for i, (_, t) in enumerate(typed))
+        named = tuple(
+            Named(f"column{i + 1}", self.fresh(f"column{i + 1}"), t)
+            for i, (_, t) in enumerate(typed)
+        )
         values = tuple(
             tuple(cells[r].value for cells, _ in typed if isinstance(cells[r], Lit))  # type: ignore[union-attr]
             for r in range(len(rows))
@@ -406,7 +433,7 @@ def replace_alias(relation: Relation, alias: str) -> Relation:
 def _renamed(named: tuple[Named, ...], names: list[str], e: exp.Expr) -> tuple[Named, ...]:
     if len(names) > len(named):
         raise SyntaxError_(
-            f"{len(named)} columns available but {len(names)} column names given", position=position(e)
+            f"{len(named)} columns available but {len(names)} column names given",
+            position=position(e),
         )
     return tuple(replace(c, name=names[i]) if i < len(names) else c for i, c in enumerate(named))
-

@@ -86,7 +86,9 @@ class Scope:
                 hint=f'Perhaps "{close}" was meant.' if close else None,
                 position=position(column),
             )
-        close = nearest(name, (c.name for r in relations for c in r.columns if table in ("", r.alias)))
+        close = nearest(
+            name, (c.name for r in relations for c in r.columns if table in ("", r.alias))
+        )
         shown = f"{table}.{name}" if table else f'"{name}"'
         return UndefinedColumn(
             f"column {shown} does not exist",

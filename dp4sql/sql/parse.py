@@ -30,7 +30,9 @@ def parse(sql: str) -> exp.Expr:
         raise SyntaxError_("the statement is empty")
     if len(found) > 1:
         raise SyntaxError_(
-            "several statements in one", hint="Send one statement at a time.", position=position(found[1])
+            "several statements in one",
+            hint="Send one statement at a time.",
+            position=position(found[1]),
         )
     return _only_queries(found[0])
 
@@ -52,12 +54,17 @@ def _only_queries(tree: exp.Expr) -> exp.Expr:
     name = type(tree).__name__.upper()
     if isinstance(tree, exp.Command):
         name = str(tree.this).upper()
-    if isinstance(tree, (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.DDL, exp.Drop, exp.Alter, exp.Copy)):
+    if isinstance(
+        tree,
+        (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.DDL, exp.Drop, exp.Alter, exp.Copy),
+    ):
         raise ReadOnly(
             f"{name} is refused: dp4sql answers queries and changes nothing",
             hint="Run it on the database itself.",
         )
-    raise Unsupported(f"{name} is not a query", hint="Statements that work start with SELECT or WITH.")
+    raise Unsupported(
+        f"{name} is not a query", hint="Statements that work start with SELECT or WITH."
+    )
 
 
 def position(tree: exp.Expr | None) -> int | None:

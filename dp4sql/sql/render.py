@@ -95,7 +95,9 @@ class Renderer:
 
     def _scan(self, node: Scan) -> Block:
         alias = self._alias()
-        named = {f"{node.alias}.{c}": f"{alias}.{self.dialect.quote(c)}" for c in node.table.columns}
+        named = {
+            f"{node.alias}.{c}": f"{alias}.{self.dialect.quote(c)}" for c in node.table.columns
+        }
         return Block(f"{self.dialect.table(node.table)} AS {alias}", [], named)
 
     def _derived(self, node: Node) -> Block:
@@ -112,7 +114,9 @@ class Renderer:
             return block
         alias = self._alias()
         names = {id: f"c{i}" for i, id in enumerate(block.names)}
-        items = ", ".join(f"{text} AS {names[id]}" for id, text in block.names.items()) or "1 AS one"
+        items = (
+            ", ".join(f"{text} AS {names[id]}" for id, text in block.names.items()) or "1 AS one"
+        )
         text = f"SELECT {items} FROM {block.source}{_where(block.where)}"
         return Block(f"({text}) AS {alias}", [], {id: f"{alias}.{n}" for id, n in names.items()})
 
@@ -127,7 +131,9 @@ class Renderer:
         parts = [f"{names[a]} = {names[b]}" for a, b in node.pairs]
         if node.residual is not None:
             parts.append(self.expr(node.residual, names))
-        word = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}[node.kind]
+        word = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}[
+            node.kind
+        ]
         source = f"{left.source} {word} {_bracket(right.source)} ON {' AND '.join(parts) or 'TRUE'}"
         return Block(source, left.where + right.where, names)
 
@@ -151,12 +157,16 @@ class Renderer:
         if not node.columns:
             return Block(f"(SELECT 1 AS one) AS {alias}", [], {})
         rows = ", ".join(
-            "(" + ", ".join(self._cell(v, t) for v, (_, t) in zip(row, node.columns, strict=True)) + ")"
+            "("
+            + ", ".join(self._cell(v, t) for v, (_, t) in zip(row, node.columns, strict=True))
+            + ")"
             for row in node.rows
         )
         names = [f"c{i}" for i in range(len(node.columns))]
         source = f"(VALUES {rows}) AS {alias}({', '.join(names)})"
-        return Block(source, [], {id: f"{alias}.{n}" for n, (id, _) in zip(names, node.columns, strict=True)})
+        return Block(
+            source, [], {id: f"{alias}.{n}" for n, (id, _) in zip(names, node.columns, strict=True)}
+        )
 
     def _series(self, node: Series) -> Block:
         alias = self._alias()
@@ -164,7 +174,7 @@ class Renderer:
         return Block(f"({text}) AS {alias}", [], {node.id: f"{alias}.c0"})
 
     def _cell(self, value: object, type: Type) -> str:
-        return f"CAST({literal(value, type, self.dialect)} AS {self.dialect.type_name(type)})"  # type: ignore[arg-type]
+        return f"CAST({literal(value, type, self.dialect)} AS {self.dialect.type_name(type)})"
 
     # ------------------------------------------------------------ closed SELECTs
 
@@ -194,11 +204,17 @@ class Renderer:
         items = ", ".join(f"{block.names[id]} AS {name}" for id, name in outputs) or "1 AS one"
         return f"SELECT {items} FROM {block.source}{_where(block.where)}"
 
-    def _sorted(self, child: Node, keys: tuple[tuple[str, bool, bool], ...], outputs: tuple[tuple[str, str], ...]) -> str:
+    def _sorted(
+        self,
+        child: Node,
+        keys: tuple[tuple[str, bool, bool], ...],
+        outputs: tuple[tuple[str, str], ...],
+    ) -> str:
         block = self._derived(child) if isinstance(child, (Distinct, Limit)) else self.block(child)
         items = ", ".join(f"{block.names[id]} AS {name}" for id, name in outputs) or "1 AS one"
         order = ", ".join(
-            f"{block.names[id]}{' DESC' if desc else ''} NULLS {'FIRST' if first else 'LAST'}" for id, desc, first in keys
+            f"{block.names[id]}{' DESC' if desc else ''} NULLS {'FIRST' if first else 'LAST'}"
+            for id, desc, first in keys
         )
         return f"SELECT {items} FROM {block.source}{_where(block.where)} ORDER BY {order}"
 

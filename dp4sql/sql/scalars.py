@@ -13,7 +13,19 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, assert_never
 
-from dp4sql.algebra.expr import Call, Case, Cast, Col, Constant, Expr, In, Interval_, Lit, Over, Scalar
+from dp4sql.algebra.expr import (
+    Call,
+    Case,
+    Cast,
+    Col,
+    Constant,
+    Expr,
+    In,
+    Interval_,
+    Lit,
+    Over,
+    Scalar,
+)
 from dp4sql.algebra.types import FLOATS, INTEGERS, NUMBERS, TEXTS, Type
 from dp4sql.errors import InternalError, Unsupported
 from dp4sql.infer.ranges import lossless
@@ -35,7 +47,13 @@ def literal(value: object, type: Type, dialect: Dialect) -> str:
         case bool():
             return "TRUE" if value else "FALSE"
         case int() | Decimal():
-            return f"({value:f})" if isinstance(value, Decimal) else f"({value})" if value < 0 else str(value)
+            return (
+                f"({value:f})"
+                if isinstance(value, Decimal)
+                else f"({value})"
+                if value < 0
+                else str(value)
+            )
         case float():
             return f"CAST('{value!r}' AS {dialect.type_name(Type('double precision'))})"
         case datetime.datetime():
@@ -73,9 +91,15 @@ def width(expr: Expr) -> Width | None:
             scale = max(0, -exponent) if isinstance(exponent, int) else 0
             return Width(max(1, len(str(abs(int(value))))), scale)
         case Call("+" | "-", (a, b)):
-            return _joined(width(a), width(b), lambda x, y: Width(max(x.whole, y.whole) + 1, max(x.scale, y.scale)))
+            return _joined(
+                width(a),
+                width(b),
+                lambda x, y: Width(max(x.whole, y.whole) + 1, max(x.scale, y.scale)),
+            )
         case Call("*", (a, b)):
-            return _joined(width(a), width(b), lambda x, y: Width(x.whole + y.whole, x.scale + y.scale))
+            return _joined(
+                width(a), width(b), lambda x, y: Width(x.whole + y.whole, x.scale + y.scale)
+            )
         case Call("neg" | "abs", (a,)):
             return width(a)
         case Call("coalesce" | "least" | "greatest", args):
@@ -99,7 +123,9 @@ def _widest(args: tuple[Expr, ...]) -> Width | None:
     found: Width | None = Width(1, 0)
     for arg in args:
         if not (isinstance(arg, Lit) and arg.value is None):
-            found = _joined(found, width(arg), lambda x, y: Width(max(x.whole, y.whole), max(x.scale, y.scale)))
+            found = _joined(
+                found, width(arg), lambda x, y: Width(max(x.whole, y.whole), max(x.scale, y.scale))
+            )
     return found
 
 
@@ -117,7 +143,9 @@ class Scalars:
             case Constant(stage, type):
                 return self._constant(stage, type)
             case Case(whens, default):
-                branches = " ".join(f"WHEN {self.render(a, names)} THEN {self.render(b, names)}" for a, b in whens)
+                branches = " ".join(
+                    f"WHEN {self.render(a, names)} THEN {self.render(b, names)}" for a, b in whens
+                )
                 return f"CASE {branches} ELSE {self.render(default, names)} END"
             case Cast(arg, type):
                 return self._cast(self.render(arg, names), arg.type, type)
@@ -163,7 +191,9 @@ class Scalars:
             return f"CASE WHEN {text} ~ '{pattern}' THEN CAST({text} AS {name}) END"
         if source.kind in NUMBERS and target.kind == "numeric":
             limit = 10 ** ((target.precision or 1000) - (target.scale or 0))
-            return f"CASE WHEN {text} > -{limit} AND {text} < {limit} THEN CAST({text} AS {name}) END"
+            return (
+                f"CASE WHEN {text} > -{limit} AND {text} < {limit} THEN CAST({text} AS {name}) END"
+            )
         if source.kind in ("date", "timestamp without time zone", "timestamp with time zone"):
             return f"CAST({text} AS {name})"
         raise Unsupported(
@@ -205,8 +235,10 @@ class Scalars:
 
     def _wide(self, arg: Expr, text: str) -> str:
         """The most negative integer has no positive counterpart of its own type."""
-        return f"CAST({text} AS {self.dialect.huge})" if arg.type.kind == "bigint" else (
-            f"CAST({text} AS BIGINT)" if arg.type.kind in INTEGERS else text
+        return (
+            f"CAST({text} AS {self.dialect.huge})"
+            if arg.type.kind == "bigint"
+            else (f"CAST({text} AS BIGINT)" if arg.type.kind in INTEGERS else text)
         )
 
     def _arithmetic(self, op: str, expr: Call, names: Mapping[str, str]) -> str:
@@ -234,7 +266,13 @@ class Scalars:
 
     def _divide(self, op: str, expr: Call, texts: list[str]) -> str:
         whole = expr.type.kind in INTEGERS
-        cast = self.dialect.huge if whole else "NUMERIC" if self.dialect.name == "postgres" else "DOUBLE"
+        cast = (
+            self.dialect.huge
+            if whole
+            else "NUMERIC"
+            if self.dialect.name == "postgres"
+            else "DOUBLE"
+        )
         if expr.type.kind in FLOATS:
             cast = self.dialect.type_name(Type("double precision"))
         sign = "//" if whole and op == "/" and self.dialect.name == "duckdb" else op
@@ -248,7 +286,9 @@ class Scalars:
     def _like(self, op: str, args: tuple[Expr, ...], texts: list[str]) -> str:
         pattern = args[1]
         if not isinstance(pattern, Lit) or not isinstance(pattern.value, str):
-            raise Unsupported("LIKE needs a constant pattern", hint="A pattern from data can be malformed.")
+            raise Unsupported(
+                "LIKE needs a constant pattern", hint="A pattern from data can be malformed."
+            )
         stripped = pattern.value.replace("\\\\", "")
         if stripped.endswith("\\"):
             raise Unsupported("LIKE pattern must not end with the escape character")
@@ -260,9 +300,28 @@ class Scalars:
         if op.startswith("extract_"):
             return f"EXTRACT({op.removeprefix('extract_').upper()} FROM {texts[0]})"
         match op:
-            case "coalesce" | "least" | "greatest" | "nullif" | "lower" | "upper" | "length" | "reverse":
+            case (
+                "coalesce"
+                | "least"
+                | "greatest"
+                | "nullif"
+                | "lower"
+                | "upper"
+                | "length"
+                | "reverse"
+            ):
                 return f"{op.upper()}({joined})"
-            case "trim" | "ltrim" | "rtrim" | "replace" | "concat" | "left" | "right" | "initcap" | "starts_with":
+            case (
+                "trim"
+                | "ltrim"
+                | "rtrim"
+                | "replace"
+                | "concat"
+                | "left"
+                | "right"
+                | "initcap"
+                | "starts_with"
+            ):
                 return f"{op.upper()}({joined})"
             case "floor" | "ceil" | "sign" | "trunc":
                 return f"{op.upper()}({joined})"
@@ -311,7 +370,10 @@ class Scalars:
         if expr.partition:
             parts.append("PARTITION BY " + ", ".join(self.render(p, names) for p in expr.partition))
         if expr.order:
-            keys = (f"{self.render(k, names)}{' DESC' if d else ''} NULLS {'FIRST' if d else 'LAST'}" for k, d in expr.order)
+            keys = (
+                f"{self.render(k, names)}{' DESC' if d else ''} NULLS {'FIRST' if d else 'LAST'}"
+                for k, d in expr.order
+            )
             parts.append("ORDER BY " + ", ".join(keys))
         if expr.frame:
             parts.append(expr.frame)

@@ -28,6 +28,7 @@ from dp4sql.sql.parse import position
 from dp4sql.sql.subqueries import Subqueries, is_subquery_test
 from dp4sql.sql.types import untyped
 
+
 @dataclass
 class Block:
     """FROM and WHERE of a SELECT, joined: what its other clauses stand on.
@@ -85,7 +86,9 @@ class SelectLowering:
         return node, correlated
 
     def _add(self, block: Block, e: exp.Expr) -> tuple[Node, Relation]:
-        if isinstance(e, exp.Paren) or (isinstance(e, exp.Subquery) and not isinstance(e.this, exp.Query)):
+        if isinstance(e, exp.Paren) or (
+            isinstance(e, exp.Subquery) and not isinstance(e.this, exp.Query)
+        ):
             return self._nested(block, e)
         node, relation = self.base.relation(e, self.ctes, self.scope)
         self._introduce(relation, e)
@@ -95,7 +98,11 @@ class SelectLowering:
         return node, relation
 
     def _nested(self, block: Block, e: exp.Expr) -> tuple[Node, Relation]:
-        raise Unsupported("a parenthesised join is not supported", hint="Write it as a subquery.", position=position(e))
+        raise Unsupported(
+            "a parenthesised join is not supported",
+            hint="Write it as a subquery.",
+            position=position(e),
+        )
 
     def _introduce(self, relation: Relation, e: exp.Expr) -> None:
         if relation.alias and any(r.alias == relation.alias for r in self.scope.relations):
@@ -122,7 +129,9 @@ class SelectLowering:
 
     def _join(self, block: Block, join: exp.Join) -> None:
         side = str(join.args.get("side") or "").upper()
-        if str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI", "ASOF") or join.args.get("global"):
+        if str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI", "ASOF") or join.args.get(
+            "global"
+        ):
             raise Unsupported("this kind of join is not supported", position=position(join))
         before = list(self.scope.relations)
         node, relation = self._add(block, join.this)
@@ -132,7 +141,9 @@ class SelectLowering:
         else:
             block.conditions += conditions
 
-    def _on(self, block: Block, join: exp.Join, before: list[Relation], new: Relation, side: str) -> list[Expr]:
+    def _on(
+        self, block: Block, join: exp.Join, before: list[Relation], new: Relation, side: str
+    ) -> list[Expr]:
         using = [fold(c) for c in join.args.get("using") or ()]
         if str(join.args.get("method") or "").upper() == "NATURAL":
             old = {c.name for r in before for c in r.columns}
@@ -144,10 +155,16 @@ class SelectLowering:
             return []
         for part in _split(on):
             if is_subquery_test(part):
-                raise Unsupported("a subquery in ON is not supported", hint="Put it in WHERE.", position=position(part))
+                raise Unsupported(
+                    "a subquery in ON is not supported",
+                    hint="Put it in WHERE.",
+                    position=position(part),
+                )
         return list(conjuncts(factored(self.plain.boolean(on))))
 
-    def _using(self, name: str, before: list[Relation], new: Relation, side: str, join: exp.Join) -> Expr:
+    def _using(
+        self, name: str, before: list[Relation], new: Relation, side: str, join: exp.Join
+    ) -> Expr:
         column = exp.column(exp.to_identifier(name, quoted=True))
         left = Scope(before, dict(self.scope.merged)).resolve(column)
         right = Scope([new]).resolve(column)
@@ -161,7 +178,9 @@ class SelectLowering:
         block.trees.remove(right)
         mine = ids(right)
         seed = frozenset(id for part in on for id in reads(part)) - mine
-        chosen = linked(block.trees, block.conditions, seed) if seed else list(range(len(block.trees)))
+        chosen = (
+            linked(block.trees, block.conditions, seed) if seed else list(range(len(block.trees)))
+        )
         trees = [block.trees[i] for i in chosen]
         scope = frozenset().union(*(ids(t) for t in trees))
         inner = [part for part in block.conditions if reads(part) <= scope]
@@ -186,7 +205,9 @@ class SelectLowering:
         if e.args.get("group") or any(contains_aggregate(part) for part in clauses):
             return self._grouped(node, items)
         if e.args.get("having"):
-            raise GroupingError("HAVING needs GROUP BY or an aggregate", position=position(e.args["having"]))
+            raise GroupingError(
+                "HAVING needs GROUP BY or an aggregate", position=position(e.args["having"])
+            )
         aggregates = Aggregates(self.plain, self.base.fresh)
         lowering = self.base.expressions(self.scope, self.ctes, aggregates.hook)
         aggregates.outer = lowering
@@ -196,10 +217,14 @@ class SelectLowering:
         """Output columns as (name, expression); stars are expanded into column references."""
         found: list[tuple[str, exp.Expr]] = []
         for item in self.e.expressions:
-            star = isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
+            star = isinstance(item, exp.Star) or (
+                isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
+            )
             if star:
                 if any(item.args.get(key) for key in ("except_", "except", "replace", "rename")):
-                    raise Unsupported("* with EXCEPT, REPLACE or RENAME is not supported", position=position(item))
+                    raise Unsupported(
+                        "* with EXCEPT, REPLACE or RENAME is not supported", position=position(item)
+                    )
                 found += self._star(item)
             else:
                 found.append((_name(item), item.this if isinstance(item, exp.Alias) else item))
@@ -209,7 +234,9 @@ class SelectLowering:
         table = fold(item.args.get("table")) if isinstance(item, exp.Column) else ""
         relations = [r for r in self.scope.relations if not table or r.alias == table]
         if not relations:
-            raise SyntaxError_(f'missing FROM-clause entry for table "{table}"', position=position(item))
+            raise SyntaxError_(
+                f'missing FROM-clause entry for table "{table}"', position=position(item)
+            )
         seen: set[str] = set()
         found: list[tuple[str, exp.Expr]] = []
         for relation in relations:
@@ -219,7 +246,14 @@ class SelectLowering:
                     continue
                 seen.add(column.name)
                 qualifier = None if merged else exp.to_identifier(relation.alias, quoted=True)
-                found.append((column.name, exp.Column(this=exp.to_identifier(column.name, quoted=True), table=qualifier)))
+                found.append(
+                    (
+                        column.name,
+                        exp.Column(
+                            this=exp.to_identifier(column.name, quoted=True), table=qualifier
+                        ),
+                    )
+                )
         return found
 
     def _grouped(self, node: Node, items: list[tuple[str, exp.Expr]]) -> Lowered:
@@ -230,7 +264,9 @@ class SelectLowering:
         names = {key: id for id, key in keys}
 
         def over_groups(expr: Expr, at: exp.Expr) -> Expr:
-            replaced = rewrite(expr, lambda part: Col(names[part], part.type) if part in names else None)
+            replaced = rewrite(
+                expr, lambda part: Col(names[part], part.type) if part in names else None
+            )
             known = set(names.values()) | {agg.id for agg in aggregates.aggs}
             if not reads(replaced) <= known:
                 raise GroupingError(
@@ -241,12 +277,19 @@ class SelectLowering:
             return replaced
 
         having = self.e.args.get("having")
-        condition = over_groups(lowering.boolean(having.this), having) if having is not None else None
-        outputs = [(name, over_groups(self._typed(lowering.lower(item)), item), item) for name, item in items]
+        condition = (
+            over_groups(lowering.boolean(having.this), having) if having is not None else None
+        )
+        outputs = [
+            (name, over_groups(self._typed(lowering.lower(item)), item), item)
+            for name, item in items
+        ]
         order = self._order_items(items, outputs, lowering, over_groups)
-        projected = {id: key for id, key in keys} | dict(aggregates.arguments)
+        projected = dict(keys) | dict(aggregates.arguments)
         grouped: Node = Aggregate(
-            Project(node, tuple(projected.items())), tuple(id for id, _ in keys), tuple(aggregates.aggs)
+            Project(node, tuple(projected.items())),
+            tuple(id for id, _ in keys),
+            tuple(aggregates.aggs),
         )
         if condition is not None:
             grouped = Select(grouped, condition)
@@ -280,7 +323,9 @@ class SelectLowering:
         if isinstance(item, exp.Literal) and not item.is_string:
             index = int(str(item.this)) if str(item.this).isdigit() else 0
             if not 1 <= index <= len(items):
-                raise SyntaxError_(f"GROUP BY position {item.this} is not in select list", position=position(item))
+                raise SyntaxError_(
+                    f"GROUP BY position {item.this} is not in select list", position=position(item)
+                )
             name, chosen = items[index - 1]
             return name, self.plain.lower(chosen)
         if isinstance(item, exp.Column) and not item.args.get("table"):
@@ -291,7 +336,9 @@ class SelectLowering:
                 return name, self.plain.lower(match)
         return _name(item), self.plain.lower(item)
 
-    def _finish(self, node: Node, items: list[tuple[str, exp.Expr]], lowering: Expressions, fix: Fix) -> Lowered:
+    def _finish(
+        self, node: Node, items: list[tuple[str, exp.Expr]], lowering: Expressions, fix: Fix
+    ) -> Lowered:
         outputs = [(name, self._typed(lowering.lower(item)), item) for name, item in items]
         order = self._order_items(items, outputs, lowering, lambda expr, _: expr)
         return self._project(node, [(name, expr) for name, expr, _ in outputs], order)
@@ -312,12 +359,16 @@ class SelectLowering:
             found.append((expr, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
         return found
 
-    def _order_expr(self, e: exp.Expr, outputs: Sequence[tuple[str, Expr, exp.Expr]]) -> Expr | None:
+    def _order_expr(
+        self, e: exp.Expr, outputs: Sequence[tuple[str, Expr, exp.Expr]]
+    ) -> Expr | None:
         """Output names come first in ORDER BY, as in Postgres."""
         if isinstance(e, exp.Literal) and not e.is_string:
             index = int(str(e.this)) if str(e.this).isdigit() else 0
             if not 1 <= index <= len(outputs):
-                raise SyntaxError_(f"ORDER BY position {e.this} is not in select list", position=position(e))
+                raise SyntaxError_(
+                    f"ORDER BY position {e.this} is not in select list", position=position(e)
+                )
             return outputs[index - 1][1]
         if isinstance(e, exp.Column) and not e.args.get("table"):
             return next((expr for name, expr, _ in outputs if name == fold(e.this)), None)
@@ -332,10 +383,14 @@ class SelectLowering:
         keys = [self._sort_key(expr, projected, desc, nulls) for expr, desc, nulls in order]
         distinct = self.e.args.get("distinct")
         if distinct is not None and distinct.args.get("on"):
-            raise Unsupported("DISTINCT ON is not supported", hint="Use GROUP BY.", position=position(distinct))
+            raise Unsupported(
+                "DISTINCT ON is not supported", hint="Use GROUP BY.", position=position(distinct)
+            )
         hidden = len(projected) > len(shown)
         if distinct is not None and hidden:
-            raise SyntaxError_("for SELECT DISTINCT, ORDER BY expressions must appear in select list")
+            raise SyntaxError_(
+                "for SELECT DISTINCT, ORDER BY expressions must appear in select list"
+            )
         result: Node = Project(node, tuple(projected.items()))
         if distinct is not None:
             result = Distinct(result)
@@ -347,11 +402,15 @@ class SelectLowering:
         return Lowered(result, tuple(named))
 
     def _output(self, name: str, expr: Expr, projected: dict[str, Expr]) -> Named:
-        id = expr.id if isinstance(expr, Col) and expr.id not in projected else self.base.fresh(name)
+        id = (
+            expr.id if isinstance(expr, Col) and expr.id not in projected else self.base.fresh(name)
+        )
         projected[id] = expr
         return Named(name, id, expr.type)
 
-    def _sort_key(self, expr: Expr, projected: dict[str, Expr], desc: bool, nulls_first: bool) -> tuple[str, bool, bool]:
+    def _sort_key(
+        self, expr: Expr, projected: dict[str, Expr], desc: bool, nulls_first: bool
+    ) -> tuple[str, bool, bool]:
         for id, known in projected.items():
             if known == expr:
                 return id, desc, nulls_first
@@ -410,7 +469,11 @@ def _name(e: exp.Expr) -> str:
         case exp.Column():
             return fold(e.this)
         case exp.Cast():
-            return _name(e.this) if isinstance(e.this, exp.Column) else str(e.to.sql("postgres")).lower()
+            return (
+                _name(e.this)
+                if isinstance(e.this, exp.Column)
+                else str(e.to.sql("postgres")).lower()
+            )
         case exp.Paren() | exp.Filter() | exp.Window() | exp.WithinGroup():
             return _name(e.this)
         case exp.Case():
@@ -421,8 +484,7 @@ def _name(e: exp.Expr) -> str:
             return "?column?"
         case exp.Func():
             names = {"logical_or": "bool_or", "logical_and": "bool_and", "ceil": "ceil"}
-            own = e.sql_name().lower()
+            own = str(e.sql_name()).lower()
             return names.get(own, own)
         case _:
             return "?column?"
-

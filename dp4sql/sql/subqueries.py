@@ -41,7 +41,11 @@ def is_subquery_test(e: exp.Expr) -> bool:
         return True
     if isinstance(test, exp.In):
         return test.args.get("query") is not None
-    return isinstance(test, exp.EQ) and isinstance(test.expression, exp.Any) and _query_in(test.expression) is not None
+    return (
+        isinstance(test, exp.EQ)
+        and isinstance(test.expression, exp.Any)
+        and _query_in(test.expression) is not None
+    )
 
 
 def _query_in(e: exp.Expr) -> exp.Expr | None:
@@ -149,7 +153,11 @@ class Subqueries:
             own = tuple((id, Col(id, type)) for id, type in columns(node))
             node = Project(node, (*own, *extra.items()))
         names = {expr: id for id, expr in extra.items()}
-        return node, [e if isinstance(e, Col) else Col(names[e], e.type) for e in outputs], correlated
+        return (
+            node,
+            [e if isinstance(e, Col) else Col(names[e], e.type) for e in outputs],
+            correlated,
+        )
 
     def _keys(
         self, node: Node, lefts: list[exp.Expr], values: list[Col], at: exp.Expr
@@ -181,7 +189,9 @@ class Subqueries:
         """Scalar subqueries in `e` that read a column of this SELECT."""
         found = []
         for part in e.find_all(exp.Subquery):
-            if isinstance(part.this, exp.Select) and not isinstance(part.parent, (exp.In, exp.Exists)):
+            if isinstance(part.this, exp.Select) and not isinstance(
+                part.parent, (exp.In, exp.Exists)
+            ):
                 _, correlated = self._select(part.this).block()
                 if correlated:
                     found.append(part)
@@ -206,7 +216,9 @@ class Subqueries:
 
     def _grouped(self, node: Node, e: exp.Subquery) -> tuple[Node, Expr]:
         query = e.this
-        if query.args.get("group") or not all(contains_aggregate(item) for item in query.expressions):
+        if query.args.get("group") or not all(
+            contains_aggregate(item) for item in query.expressions
+        ):
             raise Unsupported(
                 "a correlated scalar subquery must be one aggregate without GROUP BY",
                 hint="For instance (SELECT AVG(x) FROM t WHERE t.k = outer.k).",
@@ -230,7 +242,9 @@ class Subqueries:
         grouped = Aggregate(Project(right, tuple(projected.items())), keys, tuple(aggregates.aggs))
         joined = Join(node, grouped, "left", link.pairs)
         counts = {agg.id for agg in aggregates.aggs if agg.function.startswith("count")}
-        return joined, rewrite(value, lambda part: _zero(part) if isinstance(part, Col) and part.id in counts else None)
+        return joined, rewrite(
+            value, lambda part: _zero(part) if isinstance(part, Col) and part.id in counts else None
+        )
 
 
 def _zero(count: Expr) -> Expr:
@@ -239,6 +253,11 @@ def _zero(count: Expr) -> Expr:
 
 
 def _groups(query: exp.Select) -> bool:
-    clauses = [query.args.get("group"), query.args.get("having"), query.args.get("distinct") if query.args.get("limit") else None]
-    return any(c is not None for c in clauses) or any(contains_aggregate(item) for item in query.expressions)
-
+    clauses = [
+        query.args.get("group"),
+        query.args.get("having"),
+        query.args.get("distinct") if query.args.get("limit") else None,
+    ]
+    return any(c is not None for c in clauses) or any(
+        contains_aggregate(item) for item in query.expressions
+    )

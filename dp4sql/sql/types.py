@@ -23,13 +23,14 @@ from dp4sql.algebra.types import (
     TIMESTAMPTZ,
     UNKNOWN,
     UUID,
+    Kind,
     Type,
 )
 from dp4sql.errors import DatatypeMismatch, Unsupported
 from dp4sql.sql.parse import position
 
-_RANK = ("smallint", "integer", "bigint", "numeric", "real", "double precision")
-_TIME_RANK = ("date", "timestamp without time zone", "timestamp with time zone")
+_RANK: tuple[Kind, ...] = ("smallint", "integer", "bigint", "numeric", "real", "double precision")
+_TIME_RANK: tuple[Kind, ...] = ("date", "timestamp without time zone", "timestamp with time zone")
 
 _NAMES = {
     "SMALLINT": SMALLINT,
@@ -56,7 +57,7 @@ def sql_type(data: exp.DataType) -> Type:
             return NUMERIC
         return Type("numeric", precision=sizes[0], scale=sizes[1] if len(sizes) > 1 else 0)
     if name in ("VARCHAR", "CHAR", "BPCHAR"):
-        kind = "character varying" if name == "VARCHAR" else "character"
+        kind: Kind = "character varying" if name == "VARCHAR" else "character"
         return Type(kind, length=sizes[0] if sizes else None)
     if name in _NAMES:
         return _NAMES[name]
@@ -86,8 +87,8 @@ def widest(*types: Type) -> Type | None:
     return known[0] if len(kinds) == 1 else None
 
 
-def _simple(kind: str) -> Type:
-    return Type(kind)  # type: ignore[arg-type]
+def _simple(kind: Kind) -> Type:
+    return Type(kind)
 
 
 def arithmetic(op: str, left: Type, right: Type, at: exp.Expr) -> Type:
