@@ -1,0 +1,316 @@
+"""Random FROM clauses and WHERE conditions: joins of every kind, subqueries, CTEs, EXISTS and IN."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from .expressions import COMPARISONS, Expressions, Kind, Scope, Var, numeric
+from .world import World
+
+KINDS = ("JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
+SMALL = (0, 1, 2)
+"""Constants that computed columns are compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Text of one FROM item with its alias, and the columns it brings."""
+
+    text: str
+    alias: str
+    columns: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    source: str
+    scope: Scope
+    conditions: tuple[str, ...]
+
+    def where(self) -> str:
+        return f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+
+
+class Blocks:
+    """Draws the parts of one query; numbers its aliases and keeps its CTEs."""
+
+    def __init__(self, rng: Random, world: World, tags: set[str], expressions: Expressions) -> None:
+        self.rng, self.world, self.tags, self.expressions = rng, world, tags, expressions
+        self._count = 0
+        self._ctes: list[tuple[str, str, Scope]] = []
+
+    def preamble(self) -> str:
+        if not self._ctes:
+            return ""
+        return f"WITH {', '.join(f'{name} AS ({text})' for name, text, _ in self._ctes)} "
+
+    def _fresh(self, letter: str) -> str:
+        """An alias or a column name that nothing else in the query has."""
+        self._count += 1
+        return f"{letter}{self._count}"
+
+    # ------------------------------------------------------------ blocks
+
+    def block(self, depth: int) -> Block:
+        first = self.relation(depth)
+        source, scope, conditions = first.text, first.columns, ()
+        for _ in range(self.rng.choice((0, 0, 1, 1, 1, 2))):
+            source, scope, more = self._joined(source, scope, self.relation(depth - 1), commas=bool(conditions))
+            conditions += more
+        conditions += tuple(self._conditions(scope, depth))
+        return Block(source, scope, conditions)
+
+    def _conditions(self, scope: Scope, depth: int) -> list[str]:
+        found = [self.expressions.predicate(scope) for _ in range(self.rng.choice((0, 0, 0, 1, 1, 2)))]
+        if self.rng.random() < 0.2:
+            found.append(self.subquery_condition(scope, depth))
+        if found:
+            self.tags.add("WHERE")
+        return found
+
+    # ------------------------------------------------------------ FROM items
+
+    def relation(self, depth: int) -> Relation:
+        if depth <= 0 or self.rng.random() < 0.5:
+            return self.base()
+        if self.rng.random() < 0.1:
+            return self._common()
+        makers = (self.filtered, self.filtered, self.grouped, self.grouped, self.grouped,
+                  self.distinct, self.union)
+        text, columns = self.rng.choice(makers)(depth - 1)
+        return self._named(f"({text})", columns)
+
+    def _named(self, text: str, columns: Scope) -> Relation:
+        alias = self._fresh("x")
+        return Relation(f"{text} {alias}", alias, tuple(replace(c, relation=alias) for c in columns))
+
+    def base(self) -> Relation:
+        table = self.world.tables[self.rng.choice(list(self.world.tables))]
+        columns = tuple(
+            Var("", c.name, c.kind, c.values, (table.name, c.name)) for c in table.columns
+        )
+        return self._named(table.name, columns)
+
+    def _common(self) -> Relation:
+        """A CTE, new or used again (which makes a self join of a subquery)."""
+        if not self._ctes or self.rng.random() < 0.5:
+            maker = self.rng.choice((self.filtered, self.grouped, self.distinct))
+            text, columns = maker(1)
+            self._ctes.append((f"cte{len(self._ctes)}", text, columns))
+        else:
+            self.tags.add("CTE used again")
+        self.tags.add("CTE")
+        name, _, columns = self.rng.choice(self._ctes)
+        return self._named(name, columns)
+
+    # ------------------------------------------------------------ subqueries in FROM
+
+    def filtered(self, depth: int) -> tuple[str, Scope]:
+        self.tags.add("filtered subquery")
+        block = self.block(depth)
+        items, columns = self._items(block.scope, compute=0.3)
+        return f"SELECT {items} FROM {block.source}{block.where()}", columns
+
+    def distinct(self, depth: int) -> tuple[str, Scope]:
+        self.tags.add("DISTINCT subquery")
+        block = self.block(depth)
+        items, columns = self._items(block.scope, compute=0.1, most=3)
+        return f"SELECT DISTINCT {items} FROM {block.source}{block.where()}", columns
+
+    def union(self, depth: int) -> tuple[str, Scope]:
+        every = self.rng.random() < 0.7
+        self.tags.add("UNION ALL" if every else "UNION")
+        left, right = self.block(depth), self.block(depth)
+        pairs = [(a, b) for a in left.scope for b in right.scope if a.kind == b.kind]
+        if not pairs:
+            return self.filtered(depth)
+        same = [(a, b) for a, b in pairs if a.origin is not None and a.origin == b.origin]
+        chosen = self.rng.sample(same or pairs, min(self.rng.choice((1, 2, 3)), len(same or pairs)))
+        columns = tuple(
+            Var("", self._fresh("u"), a.kind, tuple(dict.fromkeys(a.values + b.values))) for a, b in chosen
+        )
+        texts = [_select(block, side, columns) for block, side in zip((left, right), zip(*chosen), strict=True)]
+        return f" UNION {'ALL ' if every else ''}".join(texts), columns
+
+    def grouped(self, depth: int) -> tuple[str, Scope]:
+        self.tags.add("inner GROUP BY")
+        block = self.block(depth)
+        items, columns, keys = self._group_keys(block.scope)
+        for _ in range(self.rng.choice((1, 1, 2))):
+            text, kind = self._inner_aggregate(block.scope)
+            columns.append(Var("", self._fresh("n"), kind, SMALL))
+            items.append(f"{text} AS {columns[-1].name}")
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        return (
+            f"SELECT {', '.join(items)} FROM {block.source}{block.where()}{group}{self._having(block.scope)}",
+            tuple(columns),
+        )
+
+    def _group_keys(self, scope: Scope) -> tuple[list[str], list[Var], list[str]]:
+        items, columns, keys = [], [], []
+        wanted = self.rng.choice((0, 1, 1, 1, 1, 2))
+        for var in self.rng.sample(scope, min(wanted, len(scope))):
+            if var.name in {column.name for column in columns}:
+                continue
+            items.append(f"{var.text} AS {var.name}")
+            keys.append(var.text)
+            columns.append(replace(var, relation=""))
+        if keys and self.rng.random() < 0.1:
+            self.tags.add("inner GROUP BY expression")
+            text = self.expressions.number(scope, plain=0)
+            columns.append(Var("", self._fresh("g"), "number", SMALL))
+            items.append(f"{text} AS {columns[-1].name}")
+            keys.append(text)
+        if not keys:
+            self.tags.add("inner aggregate without GROUP BY")
+        return items, columns, keys
+
+    def _inner_aggregate(self, scope: Scope) -> tuple[str, Kind]:
+        function = self.rng.choice(("COUNT(*)", "COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT(DISTINCT)"))
+        self.tags.add(f"inner {function}")
+        if function == "COUNT(*)":
+            return function, "integer"
+        if function == "COUNT(DISTINCT)":
+            return f"COUNT(DISTINCT {self.rng.choice(scope).text})", "integer"
+        if function == "COUNT" or not numeric(scope):
+            return f"COUNT({self.rng.choice(scope).text})", "integer"
+        kind: Kind = "number" if function in ("AVG", "SUM") else "integer"
+        return f"{function}({self.expressions.number(scope, plain=0.8)})", kind
+
+    def _having(self, scope: Scope) -> str:
+        if self.rng.random() < 0.85:
+            return ""
+        self.tags.add("HAVING in a subquery")
+        text, _ = self._inner_aggregate(scope)
+        return f" HAVING {text} {self.rng.choice(COMPARISONS)} {self.rng.choice((0, 1, 2))}"
+
+    def _items(self, scope: Scope, compute: float, most: int = 5) -> tuple[str, Scope]:
+        chosen = self.rng.sample(scope, min(len(scope), self.rng.randint(1, most)))
+        unique = tuple({var.name: var for var in chosen}.values())
+        items = [f"{var.text} AS {var.name}" for var in unique]
+        columns = [replace(var, relation="") for var in unique]
+        if self.rng.random() < compute:
+            self.tags.add("computed column")
+            columns.append(Var("", self._fresh("c"), "number", SMALL))
+            items.append(f"{self.expressions.number(scope, plain=0)} AS {columns[-1].name}")
+        if self.rng.random() < 0.3:
+            columns, items = columns[::-1], items[::-1]
+        return ", ".join(items), tuple(columns)
+
+    # ------------------------------------------------------------ joins
+
+    def _joined(
+        self, source: str, scope: Scope, right: Relation, *, commas: bool
+    ) -> tuple[str, Scope, tuple[str, ...]]:
+        """(text, scope, conditions for WHERE) of `source` joined with `right`; after a comma only commas,
+        because JOIN binds tighter and would not see what stands before it."""
+        both = (*scope, *right.columns)
+        shape = 1.0 if commas else self.rng.random()
+        if shape < 0.05:
+            self.tags.add("cross join")
+            return f"{source} CROSS JOIN {right.text}", both, ()
+        if shape < 0.1:
+            return self._unequal(source, scope, right)
+        pairs = self._pairs(scope, right.columns)
+        if not pairs:
+            return source, scope, ()
+        equal = [f"{a.text} = {b.text}" for a, b in pairs]
+        kind = "," if commas else self.rng.choice(KINDS)
+        self.tags.add("comma join" if kind == "," else f"{kind}")
+        if kind == ",":
+            return f"{source}, {right.text}", both, tuple(equal)
+        using = self._using(scope, pairs)
+        if using is not None:
+            return f"{source} {kind} {right.text} USING ({using})", both, ()
+        if self.rng.random() < 0.15:
+            self.tags.add("ON with more than equalities")
+            equal.append(self.expressions.predicate(both, 1))
+        return f"{source} {kind} {right.text} ON {' AND '.join(equal)}", both, ()
+
+    def _unequal(self, source: str, scope: Scope, right: Relation) -> tuple[str, Scope, tuple[str, ...]]:
+        pairs = [(a, b) for a in scope for b in right.columns if a.kind == b.kind]
+        if not pairs:
+            return source, scope, ()
+        self.tags.add("non-equi join")
+        a, b = self.rng.choice(pairs)
+        kind = self.rng.choice(("JOIN", "JOIN", "LEFT JOIN"))
+        condition = f"{a.text} {self.rng.choice(COMPARISONS[1:])} {b.text}"
+        return f"{source} {kind} {right.text} ON {condition}", (*scope, *right.columns), ()
+
+    def _pairs(self, left: Scope, right: Scope) -> list[tuple[Var, Var]]:
+        """Join columns: mostly a foreign key with the key it refers to, else columns of one kind."""
+        keyed = self._key_pairs(left, right)
+        if keyed and self.rng.random() < 0.75:
+            self.tags.add("key join")
+            return self.rng.choice(keyed)
+        same = [(a, b) for a in left for b in right if a.kind == b.kind and a.kind != "number"]
+        if not same:
+            return []
+        self.tags.add("general equi-join")
+        if any(a.origin and b.origin and a.origin[0] == b.origin[0] for a, b in same):
+            self.tags.add("self join")
+            alike = [(a, b) for a, b in same if a.origin and a.origin == b.origin]
+            same = alike if alike and self.rng.random() < 0.7 else same
+        return self.rng.sample(same, min(len(same), self.rng.choice((1, 1, 1, 2))))
+
+    def _key_pairs(self, left: Scope, right: Scope) -> list[list[tuple[Var, Var]]]:
+        forward = self._references(left, right)
+        return forward + [[(b, a) for a, b in pairs] for pairs in self._references(right, left)]
+
+    def _references(self, child: Scope, parent: Scope) -> list[list[tuple[Var, Var]]]:
+        found = []
+        for table in self.world.tables.values():
+            for reference in table.references:
+                key = self.world.tables[reference.table].key
+                below = [self._seen(child, table.name, c) for c in reference.columns]
+                above = [self._seen(parent, reference.table, c) for c in key]
+                if all(below) and all(above):
+                    found.append(
+                        [(self.rng.choice(b), self.rng.choice(a)) for b, a in zip(below, above, strict=True)]
+                    )
+        return found
+
+    @staticmethod
+    def _seen(scope: Scope, table: str, column: str) -> list[Var]:
+        return [var for var in scope if var.origin == (table, column)]
+
+    def _using(self, scope: Scope, pairs: list[tuple[Var, Var]]) -> str | None:
+        names = [a.name for a, b in pairs if a.name == b.name]
+        clear = all(sum(var.name == name for var in scope) == 1 for name in names)
+        if len(names) < len(pairs) or not clear or self.rng.random() < 0.4:
+            return None
+        self.tags.add("USING")
+        return ", ".join(dict.fromkeys(names))
+
+    # ------------------------------------------------------------ EXISTS and IN
+
+    def subquery_condition(self, scope: Scope, depth: int) -> str:
+        inner = self.block(min(depth - 1, 1))
+        if self.rng.random() < 0.5:
+            return self._membership(scope, inner)
+        pairs = self._pairs(scope, inner.scope)
+        conditions = [*inner.conditions, *(f"{b.text} = {a.text}" for a, b in pairs)]
+        word = self.rng.choice(("EXISTS", "NOT EXISTS"))
+        self.tags.add(word if pairs else f"{word} without correlation")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"{word} (SELECT 1 FROM {inner.source}{where})"
+
+    def _membership(self, scope: Scope, inner: Block) -> str:
+        pairs = self._pairs(scope, inner.scope)
+        if not pairs:
+            return self.expressions.predicate(scope)
+        word = self.rng.choice(("IN", "IN", "NOT IN"))
+        self.tags.add(f"{word} subquery")
+        a, b = pairs[0]
+        conditions = list(inner.conditions)
+        if self.rng.random() < 0.2:
+            self.tags.add(f"correlated {word}")
+            conditions += [f"{y.text} = {x.text}" for x, y in pairs[1:] or self._pairs(scope, inner.scope)]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"{a.text} {word} (SELECT {b.text} FROM {inner.source}{where})"
+
+
+def _select(block: Block, items: Scope, names: Scope) -> str:
+    shown = ", ".join(f"{item.text} AS {name.name}" for item, name in zip(items, names, strict=True))
+    return f"SELECT {shown} FROM {block.source}{block.where()}"

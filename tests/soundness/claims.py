@@ -1,0 +1,115 @@
+"""What `dp4sql.explain` claims of a query, and how far two answers lie apart.
+
+A claim is one measurement of one aggregate under one policy: the L1 distance between the answers of any
+two neighbours, over the union of their groups, is at most `bound`. An absent group and a NULL sum are 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import dp4sql
+from dp4sql.errors import Dp4sqlError
+from dp4sql.mechanisms.explain import Explanation, MeasurementReport
+from dp4sql.policy.labels import PolicySet
+
+from .queries import Query
+from .world import World
+
+SLACK = 1e-6
+"""Averages of averages are floating point; everything else is exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`column` is the position of the measurement among the probe's columns, keys not counted."""
+
+    policy: str
+    column: int
+    sql: str
+    bound: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One measurement as the oracle computes it; `report` is None where the answer is said to be exact."""
+
+    sql: str
+    report: MeasurementReport | None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An accepted query. `sql` reads its probes; there are none where the release lies further in."""
+
+    world: World
+    query: Query
+    probes: tuple[Probe, ...]
+    explanation: Explanation
+
+    @property
+    def sql(self) -> str:
+        return self.query.probe([f"{probe.sql} AS m{i}" for i, probe in enumerate(self.probes)])
+
+    def claims(self, policy: str) -> list[Claim]:
+        return [
+            Claim(policy, i, probe.sql, probe.report.bounds[policy] if probe.report else Fraction(0))
+            for i, probe in enumerate(self.probes)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    kind: str
+    message: str
+
+
+def examine(world: World, policies: PolicySet, query: Query) -> Case | Refusal:
+    try:
+        explanation = dp4sql.explain(policies, query.sql())
+    except Dp4sqlError as refusal:
+        return Refusal(type(refusal).__name__, refusal.message)
+    return Case(world, query, tuple(_probes(query, explanation)), explanation)
+
+
+def _probes(query: Query, explanation: Explanation) -> Iterable[Probe]:
+    if explanation.public:
+        yield Probe("COUNT(*)", None)
+        for measured in query.aggregates:
+            parts = ("sum", "count") if measured.function == "avg" else (measured.function,)
+            yield from (Probe(measured.probe(part, Fraction(0)), None) for part in parts)
+        return
+    reports = {bound.name: bound.measurements for bound in explanation.aggregates}
+    if set(reports) != {measured.name for measured in query.aggregates}:
+        return
+    for measured in query.aggregates:
+        for report in reports[measured.name]:
+            yield Probe(measured.probe(report.kind, report.center), report)
+
+
+# ---------------------------------------------------------------- distances
+
+Answer = dict[tuple[Any, ...], tuple[Any, ...]]
+
+
+def answer(rows: Iterable[tuple[Any, ...]], keys: int) -> Answer:
+    return {row[:keys]: tuple(value or 0 for value in row[keys:]) for row in rows}
+
+
+def distances(before: Answer, after: Answer, columns: int) -> list[float]:
+    """L1 over the union of groups, a column at a time."""
+    absent = (0,) * columns
+    total = [0.0] * columns
+    for group in before.keys() | after.keys():
+        a, b = before.get(group, absent), after.get(group, absent)
+        if a != b:
+            for i in range(columns):
+                total[i] += abs(float(a[i] - b[i]))
+    return total
+
+
+def exceeds(distance: float, bound: Fraction) -> bool:
+    return distance > float(bound) + SLACK * (1 + float(bound))

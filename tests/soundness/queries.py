@@ -1,0 +1,136 @@
+"""Random SQL: one aggregate query over a random block of joins, subqueries and conditions.
+
+The text is Postgres's dialect as far as DuckDB and SQLite give it the same meaning. Every construct used
+leaves a tag, so that a run can say how often it was tried and accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+from typing import Literal
+
+from .blocks import Block, Blocks
+from .expressions import Expressions
+from .world import World
+
+Aggregate = Literal["count_star", "count", "count_distinct", "sum", "avg"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One aggregate of the client's query; `name` is its output column."""
+
+    name: str
+    function: Aggregate
+    argument: str
+
+    def sql(self) -> str:
+        match self.function:
+            case "count_star":
+                return "COUNT(*)"
+            case "count_distinct":
+                return f"COUNT(DISTINCT {self.argument})"
+            case other:
+                return f"{other.upper()}({self.argument})"
+
+    def probe(self, kind: str, center: Fraction) -> str:
+        """The SQL of one measurement of this aggregate: AVG is a centred sum and a count."""
+        if kind == "sum" and center:
+            shown = str(center) if center.denominator == 1 else repr(float(center))
+            return f"SUM({self.argument} - ({shown}))"
+        if kind == "sum":
+            return f"SUM({self.argument})"
+        if kind == "count" and self.function == "avg":
+            return f"COUNT({self.argument})"
+        return self.sql()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`conditions` stand in WHERE, joined by AND; shrinking drops them one by one."""
+
+    preamble: str
+    source: str
+    conditions: tuple[str, ...]
+    keys: tuple[str, ...]
+    aggregates: tuple[Measured, ...]
+    tags: frozenset[str]
+
+    def sql(self) -> str:
+        """What the client sends."""
+        return self._text([f"{a.sql()} AS {a.name}" for a in self.aggregates])
+
+    def probe(self, columns: list[str]) -> str:
+        """The same rows and groups under other aggregates."""
+        return self._text(columns)
+
+    def _text(self, columns: list[str]) -> str:
+        keys = [f"{key} AS k{i}" for i, key in enumerate(self.keys)]
+        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+        group = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
+        return f"{self.preamble}SELECT {', '.join(keys + columns)} FROM {self.source}{where}{group}"
+
+
+def random_query(rng: Random, world: World) -> Query:
+    tags: set[str] = set()
+    expressions = Expressions(rng, tags)
+    blocks = Blocks(rng, world, tags, expressions)
+    block = blocks.block(depth=rng.choice((0, 1, 1, 2, 2, 3)))
+    keys = _keys(rng, tags, expressions, block)
+    aggregates = _aggregates(rng, tags, expressions, block)
+    return Query(blocks.preamble(), block.source, block.conditions, keys, aggregates, frozenset(tags))
+
+
+def _keys(rng: Random, tags: set[str], expressions: Expressions, block: Block) -> tuple[str, ...]:
+    wanted = rng.choice((0, 0, 1, 1, 1, 2))
+    tags.add("outer GROUP BY" if wanted else "no GROUP BY")
+    return tuple(dict.fromkeys(_key(rng, tags, expressions, block) for _ in range(wanted)))
+
+
+def _key(rng: Random, tags: set[str], expressions: Expressions, block: Block) -> str:
+    if rng.random() < 0.8:
+        return rng.choice(block.scope).text
+    tags.add("GROUP BY expression")
+    return expressions.group_key(block.scope)
+
+
+def _aggregates(
+    rng: Random, tags: set[str], expressions: Expressions, block: Block
+) -> tuple[Measured, ...]:
+    made: list[tuple[Aggregate, str]] = []
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        function, argument = rng.choice(AGGREGATES)(rng, expressions, block)
+        tags.add({"count_star": "COUNT(*)", "count_distinct": "COUNT(DISTINCT x)"}.get(
+            function, f"{function.upper()}(x)"
+        ))
+        made.append((function, argument))
+    unique = list(dict.fromkeys(made))
+    return tuple(Measured(f"a{i}", function, argument) for i, (function, argument) in enumerate(unique))
+
+
+def _star(rng: Random, expressions: Expressions, block: Block) -> tuple[Aggregate, str]:
+    return "count_star", "*"
+
+
+def _count(rng: Random, expressions: Expressions, block: Block) -> tuple[Aggregate, str]:
+    return "count", rng.choice(block.scope).text
+
+
+def _distinct(rng: Random, expressions: Expressions, block: Block) -> tuple[Aggregate, str]:
+    return "count_distinct", rng.choice(block.scope).text
+
+
+def _sum(rng: Random, expressions: Expressions, block: Block) -> tuple[Aggregate, str]:
+    return "sum", expressions.number(block.scope, plain=0.6)
+
+
+def _avg(rng: Random, expressions: Expressions, block: Block) -> tuple[Aggregate, str]:
+    return "avg", expressions.number(block.scope, plain=0.8)
+
+
+AGGREGATES: tuple[Callable[[Random, Expressions, Block], tuple[Aggregate, str]], ...] = (
+    _star, _star, _count, _distinct, _sum, _sum, _avg,
+)  # fmt: skip
