@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ def build_once(path: Path, fill: Fill) -> bool:
     with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
         unfinished = Path(folder) / path.name
         with duckdb.connect(str(unfinished)) as connection:
+            connection.execute("SET enable_progress_bar = ?", [sys.stdout.isatty()])
             fill(connection, Path(folder))
         unfinished.rename(path)
     return True

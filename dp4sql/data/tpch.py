@@ -18,26 +18,25 @@ TABLES = ("region", "nation", "part", "supplier", "partsupp", "customer", "order
 
 
 def generate(path: Path, scale: str) -> bool:
-    """Write the DuckDB file `path` at a scale factor such as "0.01"; False when it is there already."""
+    """Write the DuckDB file `path` at scale factor `scale` ("0.01"); False when it is there already."""
 
     def fill(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
         write_parquet(folder, scale)
         connection.execute(files("dp4sql.data").joinpath("tpch.sql").read_text())
         for table in TABLES:
-            connection.execute(f"INSERT INTO {table} FROM read_parquet(?)", [f"{folder}/{table}.parquet"])
+            file = str(folder / f"{table}.parquet")
+            connection.execute(f"INSERT INTO {table} FROM read_parquet(?)", [file])
 
     return build_once(path, fill)
 
 
 def write_parquet(folder: Path, scale: str) -> None:
-    """One parquet file a table in `folder`."""
-    command = [_generator(), "parquet", f"--scale-factor={scale}", f"--output-dir={folder}"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode:
-        said = result.stderr.strip().splitlines() or ["nothing"]
+    """One parquet file a table in `folder`; the generator's own progress shows on a terminal."""
+    command = (_generator(), "parquet", f"--scale-factor={scale}", f"--output-dir={folder}")
+    if subprocess.run(command, check=False).returncode:
         raise InvalidParameter(
             f"tpchgen-cli does not write TPC-H at scale {scale}",
-            hint=f"A scale is a number such as 0.01 or 1. The command said: {said[0]}",
+            hint="A scale is a number such as 0.01 or 1, and needs about that many gigabytes of disk.",
         )
 
 
