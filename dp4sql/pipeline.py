@@ -106,6 +106,8 @@ class Pipeline:
     def __init__(self, policies: PolicySet, backend: Backend, ledger: Ledger) -> None:
         self.policy, self.backend, self.ledger = policies, backend, ledger
         self.dialect = DIALECTS[backend.dialect]
+        accounts = [(p.entity, p.name) for p in policies.policies]
+        ledger.open_accounts(accounts, database=backend.identity)
         self._scratch = Scratch()
         self._prepare = lru_cache(maxsize=512)(self._prepared)
 

@@ -3,8 +3,9 @@
 Amounts are exact fractions kept as text. Each row carries the running total of its account and the hash
 of the row before it, so that a change or a removal in the middle shows. Opening verifies the whole chain.
 
-An account is (database, entity, policy). A policy name that is new for an entity starts at the most that
-any policy of that entity has spent there, so renaming a policy never resets what was spent.
+An account is (database, entity, policy) and is opened before its first charge. A policy that is new where
+others of its entity have an account already starts at the most that any of them has spent: renaming a
+policy, or adding one later, never resets what was spent.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -63,7 +64,7 @@ START = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row: a `charge`, or an `answered` / `failed` mark with epsilon 0 that closes query `query`."""
+    """One row: an account's `open`, a `charge`, or a mark with epsilon 0 (`answered`, `failed`) that closes `query`."""
 
     id: int
     query: int
@@ -98,6 +99,30 @@ class Ledger:
     def close(self) -> None:
         with self._lock:
             self._db.close()
+
+    # ------------------------------------------------------------ accounts
+
+    def open_accounts(self, accounts: Iterable[tuple[str, str]], *, database: str) -> None:
+        """Open the accounts (entity, policy) that are not there yet, all at once."""
+        with self._transaction() as db:
+            totals = self._totals(db, database)
+            spent = dict[str, Fraction]()
+            for (entity, _), total in totals.items():
+                spent[entity] = max(spent.get(entity, Fraction(0)), total)
+            for entity, policy in accounts:
+                if (entity, policy) not in totals:
+                    nothing = Charge(policy, entity, Fraction(0), None)
+                    start = spent.get(entity, Fraction(0))
+                    self._append(db, 0, "open", database, nothing, start, "", "")
+
+    @staticmethod
+    def _totals(db: sqlite3.Connection, database: str) -> dict[tuple[str, str], Fraction]:
+        rows = db.execute(
+            "SELECT entity, policy, total FROM entries WHERE id IN (SELECT MAX(id) FROM entries "
+            "WHERE database = ? AND kind IN ('open', 'charge') GROUP BY entity, policy)",
+            (database,),
+        )
+        return {(entity, policy): Fraction(total) for entity, policy, total in rows}
 
     # ------------------------------------------------------------ charging
 
@@ -156,14 +181,12 @@ class Ledger:
 
     @staticmethod
     def _spent(db: sqlite3.Connection, database: str, entity: str, policy: str) -> Fraction:
-        account = "SELECT total FROM entries WHERE kind = 'charge' AND database = ? AND entity = ?"
         row = db.execute(
-            f"{account} AND policy = ? ORDER BY id DESC LIMIT 1", (database, entity, policy)
+            "SELECT total FROM entries WHERE database = ? AND entity = ? AND policy = ? "
+            "AND kind IN ('open', 'charge') ORDER BY id DESC LIMIT 1",
+            (database, entity, policy),
         ).fetchone()
-        if row is not None:
-            return Fraction(row[0])
-        totals = db.execute(account, (database, entity)).fetchall()
-        return max((Fraction(total) for (total,) in totals), default=Fraction(0))
+        return Fraction(row[0]) if row is not None else Fraction(0)
 
     def _append(
         self,
@@ -216,7 +239,7 @@ class Ledger:
             for id, *row, link in rows:
                 if id != last + 1 or link != chain(previous, row):
                     raise _tampered(self.path, id)
-                if row[2] == "charge":
+                if row[2] in ("open", "charge"):
                     _check_total(totals, row, self.path, id)
                 previous, last, count = link, id, count + 1
         except sqlite3.Error as error:
@@ -240,11 +263,8 @@ def _check_total(
 ) -> None:
     account = (row[3], row[4], row[5])
     total, epsilon = Fraction(row[7]), Fraction(row[6])
-    start = totals.get(account)
-    if start is None:
-        others = [t for (db, entity, _), t in totals.items() if (db, entity) == account[:2]]
-        start = max(others, default=Fraction(0))
-    if start + epsilon != total:
+    opened = row[2] == "open" and account not in totals
+    if not opened and totals.get(account, Fraction(0)) + epsilon != total:
         raise _tampered(path, id)
     totals[account] = total
 

@@ -90,8 +90,8 @@ class Planner:
                 return self._release_or_descend(node)
             case Scan(table):
                 raise raw_rows(table.name)
-            case Project(child) | Select(child) if _no_aggregate(child):
-                raise self._raw(child)
+            case Project() | Select() if _no_aggregate(node):
+                raise self._raw(node)
             case Semi() | Join():
                 return with_inputs(node, tuple(self.split(child) for child in inputs(node)))
             case _:
