@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote, urlsplit
 
 from dp4sql.backends.base import Backend
 from dp4sql.errors import InvalidParameter
 
 
 def open_backend(url: str) -> Backend:
-    """`duckdb:///file.duckdb`, `parquet:///folder`, or a path that ends in .duckdb."""
-    parsed = urlparse(url)
-    if not parsed.scheme and url.endswith((".duckdb", ".db")):
-        parsed = parsed._replace(scheme="duckdb", path=url)
-    if parsed.scheme in ("duckdb", "parquet"):
-        from dp4sql.backends.duckdb import DuckDBBackend
+    """The engine behind `url`: `duckdb:///folder/file.duckdb` or `parquet:///folder`.
 
-        path = unquote(parsed.netloc + parsed.path if parsed.netloc else parsed.path)
-        if (
-            parsed.scheme == "duckdb"
-            and path.startswith("/")
-            and not Path(path).exists()
-            and Path(path[1:]).exists()
-        ):
-            path = path[1:]
-        return DuckDBBackend(path, parquet=parsed.scheme == "parquet")
-    raise InvalidParameter(
-        f"database URL {parsed.scheme or url}: no such engine",
-        hint="duckdb:///path/file.duckdb for a DuckDB file, parquet:///path/folder for parquet files.",
-    )
+    Raises InvalidParameter for a URL of another kind, EngineError where there is no data.
+    """
+    scheme = urlsplit(url).scheme
+    match scheme:
+        case "duckdb" | "parquet":
+            from dp4sql.backends.duckdb import DuckDBBackend
+
+            return DuckDBBackend(_path(url), parquet=scheme == "parquet")
+        case _:
+            raise InvalidParameter(
+                f'"{scheme}" is not an engine' if scheme else "the database URL names no engine",
+                hint="A database is duckdb:///folder/file.duckdb for a DuckDB file, "
+                "or parquet:///folder for parquet files.",
+            )
+
+
+def _path(url: str) -> Path:
+    """Both readings of three slashes are in use: an absolute path, or one relative to here."""
+    written = unquote(url.split("://", 1)[-1])
+    absolute, relative = Path(written), Path(written.removeprefix("/"))
+    return relative if relative.exists() and not absolute.exists() else absolute
 
 
 __all__ = ["Backend", "open_backend"]

@@ -4,130 +4,165 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Final, Literal
 
 import duckdb
 
 from dp4sql.algebra.types import Value
-from dp4sql.errors import EngineError, QueryCanceled
+from dp4sql.backends.base import query_canceled, query_failed
+from dp4sql.errors import EngineError, InternalError
 from dp4sql.rows import OutputColumn, PrivateRows
 
-log = logging.getLogger("dp4sql.backends.duckdb")
+log = logging.getLogger(__name__)
 
-LOCKDOWN = (
+# Applied once the data is open: after them no file, extension or Python variable can be reached.
+LOCKDOWN: Final = (
+    "SET GLOBAL TimeZone = 'UTC'",
+    "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
+    "SET allow_community_extensions = false",
+    "SET allow_persistent_secrets = false",
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
 
-
-def _opened(path: Path, parquet: bool) -> duckdb.DuckDBPyConnection:
-    if not parquet:
-        if not path.is_file():
-            raise EngineError(
-                f"database file {path.name} does not exist", hint="duckdb:///path/to/file.duckdb"
-            )
-        connection = duckdb.connect(str(path), read_only=True)
-    else:
-        connection = _parquet(path)
-    for statement in LOCKDOWN:
-        connection.execute(statement)
-    return connection
-
-
-def _parquet(folder: Path) -> duckdb.DuckDBPyConnection:
-    """Views over the parquet files (or folders of them) in `folder`, the only place that may be read."""
-    files = sorted(folder.glob("*.parquet")) or sorted(p for p in folder.glob("*") if p.is_dir())
-    if not files:
-        raise EngineError(
-            f"folder {folder.name} holds no parquet files", hint="parquet:///path/to/folder"
-        )
-    connection = duckdb.connect()
-    connection.execute("SET allowed_directories = [?]", [str(folder)])
-    for file in files:
-        name = file.stem.replace('"', '""')
-        pattern = str(file / "*.parquet" if file.is_dir() else file).replace("'", "''")
-        connection.execute(f"CREATE VIEW \"{name}\" AS SELECT * FROM read_parquet('{pattern}')")
-    return connection
+WORKERS: Final = 4
 
 
 class DuckDBBackend:
-    """`identity` is the file's absolute path: the same file is the same account in the ledger."""
+    """A DuckDB file, or a folder of parquet files.
+
+    `identity` is the absolute path: the same file is the same account in the ledger.
+    """
 
     dialect: Literal["duckdb", "postgres", "spark"] = "duckdb"
 
-    def __init__(self, path: str | Path, *, parquet: bool = False, workers: int = 2) -> None:
-        self._path = Path(path).absolute()
-        self.identity = f"{'parquet' if parquet else 'duckdb'}://{self._path}"
-        try:
-            self._connection = _opened(self._path, parquet)
-        except duckdb.Error as error:
-            log.error("cannot open %s: %s", self._path, error)
-            raise EngineError(
-                f"{self._path.name} cannot be opened as a DuckDB database",
-                hint="Check that the file is a DuckDB file and that no other process writes to it.",
-            ) from None
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="duckdb")
-        self._closed = threading.Event()
+    def __init__(self, path: str | Path, *, parquet: bool = False) -> None:
+        """EngineError where there is no such file, or no data in it."""
+        path = Path(path).resolve()
+        self.identity = f"{'parquet' if parquet else 'duckdb'}://{path}"
+        self._connection = _opened(path, parquet)
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="duckdb")
 
     async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
         cursor = self._connection.cursor()
-        running = asyncio.get_running_loop().run_in_executor(
-            self._pool, _run, cursor, sql, len(columns)
-        )
+        job = self._pool.submit(_run, cursor, sql, len(columns))
         try:
-            return await asyncio.shield(running)
+            return await asyncio.wrap_future(job)
         except asyncio.CancelledError:
-            cursor.interrupt()
-            await asyncio.wait([running])
+            await _stopped(job, cursor)
             raise
 
     async def ping(self) -> None:
-        await self.fetch("SELECT 1 AS one", ())
+        await self.fetch("SELECT 1", ())
 
     async def close(self) -> None:
-        self._pool.shutdown(wait=True)
+        await asyncio.to_thread(self._pool.shutdown)
         self._connection.close()
+
+
+async def _stopped(job: Future[PrivateRows], cursor: duckdb.DuckDBPyConnection) -> None:
+    """Interrupt until it counts: DuckDB forgets an interrupt that comes just before a query starts."""
+    job.cancel()
+    while not job.done():
+        cursor.interrupt()
+        await asyncio.sleep(0.01)
 
 
 def _run(cursor: duckdb.DuckDBPyConnection, sql: str, width: int) -> PrivateRows:
     try:
-        rows = cursor.execute(sql).fetchall()
+        rows = cursor.execute(_select(cursor, sql)).fetchall()
     except duckdb.InterruptException:
-        raise QueryCanceled("canceling statement due to user request") from None
+        raise query_canceled() from None
     except duckdb.Error as error:
         log.error("query failed: %s\n%s", error, sql)
-        raise EngineError(
-            "the database could not run the query",
-            hint="The proxy's log holds the reason; the curator can read it.",
-        ) from None
+        raise query_failed() from None
     finally:
         cursor.close()
-    return PrivateRows(tuple(zip(*rows, strict=True)) if rows else tuple(() for _ in range(width)))
+    # Rows, not fetchnumpy: that one turns HUGEINT and DECIMAL into floats.
+    return PrivateRows(list(zip(*rows, strict=True)) or [()] * width)
+
+
+def _select(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    """The one statement of `sql`; COPY could still write where parquet files may be read."""
+    statement, *others = cursor.extract_statements(sql)
+    if others or statement.type != duckdb.StatementType.SELECT:
+        raise InternalError("what was rendered for DuckDB is not one SELECT")
+    return statement
+
+
+def _opened(path: Path, parquet: bool) -> duckdb.DuckDBPyConnection:
+    try:
+        connection = _parquet(path) if parquet else _file(path)
+        _lock_down(connection)
+    except duckdb.Error as error:
+        log.error("cannot open %s: %s", path, error)
+        raise EngineError(
+            f"{path.name} cannot be read by DuckDB",
+            hint="Its files are damaged, not DuckDB's or parquet, or open for writing elsewhere. "
+            "The log says more.",
+        ) from None
+    return connection
+
+
+def _lock_down(connection: duckdb.DuckDBPyConnection) -> None:
+    """Connections of one process to one file are one instance, which may be locked already."""
+    locked = connection.execute("SELECT current_setting('lock_configuration')").fetchone()
+    if locked != (True,):
+        for statement in LOCKDOWN:
+            connection.execute(statement)
+
+
+def _file(path: Path) -> duckdb.DuckDBPyConnection:
+    if not path.is_file():
+        raise EngineError(
+            f"there is no database file {path.name}", hint=f"The path was read as {path}."
+        )
+    return duckdb.connect(str(path), read_only=True)
+
+
+def _parquet(folder: Path) -> duckdb.DuckDBPyConnection:
+    """A view for each parquet file, and for each folder of parquet files, in `folder`."""
+    tables = {p.stem: p for p in sorted(folder.glob("*.parquet"))}
+    tables |= {p.parent.name: p.parent / "*.parquet" for p in sorted(folder.glob("*/*.parquet"))}
+    if not tables:
+        raise EngineError(
+            f"folder {folder.name} holds no parquet files",
+            hint=f"The path was read as {folder}. A table is TABLE.parquet or TABLE/*.parquet there.",
+        )
+    connection = duckdb.connect()
+    connection.execute("SET allowed_directories = ?", [[str(folder)]])
+    for name, files in tables.items():
+        connection.read_parquet(str(files)).create_view(name)
+    return connection
 
 
 class Scratch:
-    """An empty in-memory DuckDB in which released rows are post-processed."""
+    """An empty in-memory DuckDB, locked down, in which released rows are post-processed."""
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect()
+        _lock_down(self._connection)
 
     def evaluate(
-        self, tables: dict[str, tuple[Sequence[str], str]], sql: str
+        self, tables: Mapping[str, tuple[Sequence[str], str]], sql: str
     ) -> list[tuple[Value, ...]]:
         """Create each table (column definitions, VALUES text or '') and run `sql` over them."""
-        connection = duckdb.connect()
+        cursor = self._connection.cursor()
         try:
             for name, (definitions, values) in tables.items():
-                connection.execute(f"CREATE TABLE {name} ({', '.join(definitions)})")
+                # Temporary tables are the cursor's own and go with it.
+                cursor.execute(f"CREATE TEMP TABLE {name} ({', '.join(definitions)})")
                 if values:
-                    connection.execute(f"INSERT INTO {name} VALUES {values}")
-            result: list[Any] = connection.execute(sql).fetchall()
+                    cursor.execute(f"INSERT INTO {name} VALUES {values}")
+            result: list[tuple[Value, ...]] = cursor.execute(sql).fetchall()
             return result
         except duckdb.Error as error:
             log.error("post-processing failed: %s\n%s", error, sql)
             raise EngineError("the released rows could not be combined as the query asks") from None
         finally:
-            connection.close()
+            cursor.close()

@@ -1,0 +1,135 @@
+"""What is DuckDB's own: files, folders, and what cannot be reached from a query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dp4sql.backends import open_backend
+from dp4sql.backends.duckdb import DuckDBBackend, Scratch
+from dp4sql.errors import EngineError, InternalError, InvalidParameter
+
+from .conftest import Run, duckdb_file, parquet_folder
+
+
+@pytest.mark.parametrize("make", [duckdb_file, parquet_folder])
+def test_a_query_reaches_nothing_beyond_the_data(make, run: Run, tmp_path: Path) -> None:
+    beyond = tmp_path / "beyond.csv"
+    beyond.write_text("word\nsecret\n")
+    backend = open_backend(make(tmp_path))
+    for sql in (
+        f"SELECT * FROM read_csv('{beyond}')",
+        f"SELECT * FROM '{beyond}'",
+        f"SELECT * FROM read_text('{tmp_path}/things/../beyond.csv')",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM beyond",
+        "SELECT * FROM read_csv('https://localhost/x.csv')",
+    ):
+        with pytest.raises(EngineError):
+            run(backend.fetch(sql, ()))
+    run(backend.close())
+
+
+@pytest.mark.parametrize("make", [duckdb_file, parquet_folder])
+def test_one_select_and_nothing_else(make, run: Run, tmp_path: Path) -> None:
+    backend = open_backend(make(tmp_path))
+    for sql in (
+        f"COPY things TO '{tmp_path}/things/copy.parquet'",
+        "SET threads = 1",
+        "ATTACH ':memory:' AS other",
+        "INSTALL httpfs",
+        "CREATE TEMP TABLE t AS SELECT 1",
+        "SELECT 1; SELECT 2",
+    ):
+        with pytest.raises(InternalError):
+            run(backend.fetch(sql, ()))
+    run(backend.close())
+    assert not list(tmp_path.glob("**/copy.parquet"))
+
+
+def test_python_variables_are_no_tables(run: Run, tmp_path: Path) -> None:
+    cursor = duckdb.sql("SELECT 1 AS x")  # the name of a variable where the backend runs queries
+    backend = open_backend(duckdb_file(tmp_path))
+    with pytest.raises(EngineError):
+        run(backend.fetch("SELECT * FROM cursor", ()))
+    run(backend.close())
+    del cursor
+
+
+def test_a_folder_for_a_table_may_hold_many_files(run: Run, tmp_path: Path) -> None:
+    for part in range(3):
+        file = tmp_path / "lake" / "Mixed Case" / f"{part}.parquet"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        duckdb.sql(f"SELECT {part} AS n").write_parquet(str(file))
+    backend = open_backend(f"parquet://{tmp_path}/lake")
+    (total,) = run(backend.fetch('SELECT SUM(n) FROM "Mixed Case"', ())).open_columns()
+    assert list(total) == [3]
+    run(backend.close())
+
+
+def test_urls(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    duckdb_file(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    urls = (
+        f"duckdb://{tmp_path}/things.duckdb",
+        f"duckdb:///{tmp_path}/things.duckdb",
+        "duckdb:///things.duckdb",
+        "duckdb://things.duckdb",
+        "duckdb:///./things%2Educkdb",
+    )
+    opened = [open_backend(url) for url in urls]
+    assert {backend.identity for backend in opened} == {f"duckdb://{tmp_path}/things.duckdb"}
+    for backend in opened:
+        run(backend.close())
+
+
+def test_a_link_is_the_same_account_as_its_file(run: Run, tmp_path: Path) -> None:
+    duckdb_file(tmp_path)
+    (tmp_path / "alias.duckdb").symlink_to(tmp_path / "things.duckdb")
+    backend = DuckDBBackend(tmp_path / "alias.duckdb")
+    assert backend.identity == f"duckdb://{tmp_path}/things.duckdb"
+    run(backend.close())
+
+
+def test_what_cannot_be_opened(tmp_path: Path) -> None:
+    (tmp_path / "text.duckdb").write_text("not a database, but a secret")
+    (tmp_path / "empty").mkdir()
+    for url, found in (
+        (f"duckdb://{tmp_path}/none.duckdb", "there is no database file none.duckdb"),
+        (f"duckdb://{tmp_path}/text.duckdb", "text.duckdb cannot be read by DuckDB"),
+        (f"parquet://{tmp_path}/empty", "folder empty holds no parquet files"),
+        (f"parquet://{tmp_path}/none", "folder none holds no parquet files"),
+    ):
+        with pytest.raises(EngineError) as raised:
+            open_backend(url)
+        assert raised.value.message == found
+        assert raised.value.hint
+
+
+@pytest.mark.parametrize("url", ["oracle://host/db", "things.duckdb", "", "mysql://me:secret@host"])
+def test_unknown_engines(url: str) -> None:
+    with pytest.raises(InvalidParameter) as raised:
+        open_backend(url)
+    assert "duckdb:///" in (raised.value.hint or "")
+    assert "secret" not in str(raised.value)
+
+
+def test_scratch_tables_last_for_one_evaluation() -> None:
+    scratch = Scratch()
+    tables = {
+        "stage0": (["c0 HUGEINT", "c1 VARCHAR"], "(170141183460469231731687303715884105727, 'a')")
+    }
+    assert scratch.evaluate(tables, "SELECT c0, c1 FROM stage0") == [(2**127 - 1, "a")]
+    assert scratch.evaluate({"stage0": (["c0 INTEGER"], "")}, "SELECT COUNT(*) FROM stage0") == [
+        (0,)
+    ]
+    with pytest.raises(EngineError):
+        scratch.evaluate({}, "SELECT * FROM stage0")
+
+
+def test_scratch_reaches_no_files(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    with pytest.raises(EngineError):
+        Scratch().evaluate({}, f"SELECT * FROM read_csv('{tmp_path}/x.csv')")

@@ -1,0 +1,160 @@
+"""What the pipeline relies on, on every engine alike."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from dp4sql.algebra.types import BIGINT
+from dp4sql.backends import Backend, open_backend
+from dp4sql.errors import Dp4sqlError, EngineError
+from dp4sql.rows import OutputColumn
+
+from .conftest import Run
+
+SLOW = "SELECT COUNT(*) AS n FROM things a, things b, " + ", ".join(
+    f"(SELECT 1 FROM things x, things y, things z) AS t{i}" for i in range(8)
+)
+
+
+def columns(run: Run, backend: Backend, sql: str, width: int = 1) -> list[list[Any]]:
+    asked = [OutputColumn(f"c{i}", BIGINT) for i in range(width)]
+    return [list(column) for column in run(backend.fetch(sql, asked)).open_columns()]
+
+
+def test_values_come_back_as_they_are(run: Run, backend: Backend) -> None:
+    found = columns(run, backend, "SELECT * FROM things ORDER BY id", 8)
+    assert found == [
+        [1, 2, 3, 4],
+        [2**63 - 1] * 3 + [None],
+        [Decimal("12345678901.23"), Decimal("0.10"), Decimal("0.20"), None],
+        [0.5, -2.25, 1e300, None],
+        [
+            datetime.date(1998, 12, 1),
+            datetime.date(1992, 1, 1),
+            datetime.date(2000, 2, 29),
+            None,
+        ],
+        [
+            datetime.datetime(2024, 2, 29, 13, 30, 0, 250_000),
+            datetime.datetime(1999, 12, 31, 23, 59, 59),
+            datetime.datetime(1970, 1, 1),
+            None,
+        ],
+        ["café", "it's", "", None],
+        [True, False, None, None],
+    ]
+    assert [type(column[0]) for column in found[:4]] == [int, int, Decimal, float]
+
+
+def test_sums_beyond_64_bits_are_exact(run: Run, backend: Backend) -> None:
+    (total,), (cents,) = columns(run, backend, "SELECT SUM(big), SUM(price) FROM things", 2)
+    assert total == 3 * (2**63 - 1)
+    assert int(total) == total
+    assert cents == Decimal("12345678901.53")
+    assert not isinstance(total, float)
+    assert not isinstance(cents, float)
+
+
+def test_an_empty_result_has_its_columns(run: Run, backend: Backend) -> None:
+    assert columns(run, backend, "SELECT id, word FROM things WHERE id < 0", 2) == [[], []]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT CAST(word AS INTEGER) FROM things",
+        "SELECT secret FROM things",
+        "SELECT * FROM secrets",
+        "SELECT FROM WHERE",
+    ],
+)
+def test_what_the_engine_says_stays_in_the_log(
+    run: Run, backend: Backend, sql: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR), pytest.raises(EngineError) as raised:
+        columns(run, backend, sql)
+    said = f"{raised.value.message} {raised.value.hint} {raised.value.detail}"
+    assert "café" not in said
+    assert "secret" not in said
+    assert raised.value.__cause__ is None
+    assert "query failed" in caplog.text
+
+
+def test_failures_are_told_alike(run: Run, backend: Backend) -> None:
+    told = set()
+    for sql in ("SELECT CAST(word AS INTEGER) FROM things", "SELECT * FROM nowhere"):
+        with pytest.raises(EngineError) as raised:
+            columns(run, backend, sql)
+        told.add((raised.value.message, raised.value.hint, raised.value.sqlstate))
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM things",
+        "INSERT INTO things (id) VALUES (9)",
+        "CREATE TABLE other AS SELECT * FROM things",
+        "DROP TABLE things",
+        "SELECT 1; DELETE FROM things",
+    ],
+)
+def test_nothing_can_be_written(run: Run, backend: Backend, sql: str) -> None:
+    with pytest.raises(Dp4sqlError):
+        columns(run, backend, sql)
+    assert columns(run, backend, "SELECT COUNT(*) FROM things") == [[4]]
+
+
+def test_cancelling_stops_the_engine(run: Run, backend: Backend) -> None:
+    async def cancel_after(seconds: float) -> float:
+        task = asyncio.ensure_future(backend.fetch(SLOW, [OutputColumn("n", BIGINT)]))
+        await asyncio.sleep(seconds)
+        start = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return time.monotonic() - start
+
+    for seconds in (0.0, 0.2):
+        assert run(cancel_after(seconds)) < 2
+    assert columns(run, backend, "SELECT COUNT(*) FROM things") == [[4]]
+
+
+def test_queries_run_side_by_side_and_wait_their_turn(run: Run, backend: Backend) -> None:
+    async def many() -> list[Any]:
+        one = [OutputColumn("n", BIGINT)]
+        queries = [backend.fetch(f"SELECT COUNT(*) + {i} FROM things", one) for i in range(25)]
+        return [rows.open_columns()[0][0] for rows in await asyncio.gather(*queries)]
+
+    assert run(many()) == [4 + i for i in range(25)]
+
+
+def test_cancelling_what_waits_leaves_what_runs(run: Run, backend: Backend) -> None:
+    async def crowd() -> None:
+        one = [OutputColumn("n", BIGINT)]
+        tasks = [asyncio.ensure_future(backend.fetch(SLOW, one)) for _ in range(12)]
+        await asyncio.sleep(0.1)
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(end, asyncio.CancelledError) for end in ended)
+
+    run(asyncio.wait_for(crowd(), 10))
+    assert columns(run, backend, "SELECT COUNT(*) FROM things") == [[4]]
+
+
+def test_ping(run: Run, backend: Backend) -> None:
+    run(backend.ping())
+
+
+def test_identity_survives_a_restart(run: Run, url: str, backend: Backend) -> None:
+    again = open_backend(url)
+    assert again.identity == backend.identity
+    run(again.close())
