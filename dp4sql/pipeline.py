@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from dp4sql.algebra.expr import Col
 from dp4sql.algebra.nodes import Fetched, Node, Project
-from dp4sql.algebra.types import Type, Value
+from dp4sql.algebra.types import BIGINT, Type, Value
 from dp4sql.backends.base import Backend
 from dp4sql.backends.duckdb import Scratch
 from dp4sql.budget.cost import Charge, show
@@ -28,10 +28,11 @@ from dp4sql.errors import BudgetExceeded, Dp4sqlError
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.explain import Explanation, explanation, report, short
 from dp4sql.mechanisms.plan import Planner
-from dp4sql.mechanisms.release import add_noise, fit, public_rows, read_sql
+from dp4sql.mechanisms.reading import histogram_sql, read_sql
+from dp4sql.mechanisms.release import add_noise, fit, public_rows
 from dp4sql.mechanisms.stages import Plan, Price, PublicRead, Release, ScalarStage, price
 from dp4sql.policy.labels import PolicySet
-from dp4sql.rows import OutputColumn, Released
+from dp4sql.rows import OutputColumn, PrivateRows, Released
 from dp4sql.settings import Settings
 from dp4sql.sql.dialects import DIALECTS, DUCKDB, Dialect
 from dp4sql.sql.lower import lower
@@ -207,7 +208,9 @@ class Pipeline:
                     sql = read_sql(stage, prepared.facts, self.dialect, constants)
                     names = tuple(OutputColumn(id, type) for id, type in stage.columns)
                     private = await self.backend.fetch(sql, names)
-                    tables[index] = (stage.columns, self._noised(index, stage, private, cost))
+                    ranks = await self._histograms(stage, prepared.facts, constants)
+                    rows = self._noised(index, stage, private, ranks, cost)
+                    tables[index] = (stage.columns, rows)
                 case PublicRead(node, columns):
                     sql = _stage_sql(stage, prepared.facts, self.dialect, constants)
                     exact = await self.backend.fetch(sql, tuple(OutputColumn(*c) for c in columns))
@@ -218,13 +221,33 @@ class Pipeline:
         outputs = tuple((c.id, c.type) for c in plan.columns)
         return await asyncio.to_thread(self._evaluate, plan.final, outputs, tables, constants)
 
-    def _noised(self, index: int, stage: Release, private: Any, cost: Price) -> Rows:
+    async def _histograms(
+        self, stage: Release, facts: Facts, constants: Mapping[int, object]
+    ) -> dict[int, PrivateRows]:
+        """What the ranks (MIN, MAX, percentiles) of a release are chosen by."""
+        found = {}
+        keys = [OutputColumn(id, type) for id, type in stage.columns[: len(stage.node.keys)]]
+        extra = [OutputColumn("place", BIGINT), OutputColumn("n", BIGINT)]
+        for i, measurement in enumerate(stage.measurements):
+            if measurement.quantity.kind == "rank":
+                sql = histogram_sql(stage, i, facts, self.dialect, constants)
+                found[i] = await self.backend.fetch(sql, (*keys, *extra))
+        return found
+
+    def _noised(
+        self,
+        index: int,
+        stage: Release,
+        private: PrivateRows,
+        ranks: Mapping[int, PrivateRows],
+        cost: Price,
+    ) -> Rows:
         scales = [cost.scales[index, i] for i in range(len(stage.measurements))]
         losses = [
             max((b / s for b in m.bounds.values() if b), default=Fraction(0)) if s else Fraction(0)
             for m, s in zip(stage.measurements, scales, strict=True)
         ]
-        return add_noise(stage, private, scales, losses)
+        return add_noise(stage, private, ranks, scales, losses)
 
     def _evaluate(
         self,

@@ -111,14 +111,15 @@ def short(value: Fraction) -> str:
 
 def report(measurement: Measurement, scale: Fraction) -> MeasurementReport:
     q = measurement.quantity
+    unit = q.unit**2 if q.kind == "sum_squares" else q.unit
     return MeasurementReport(
         sql=q.sql(),
         kind=q.kind,
         center=q.center,
         unit=q.unit,
-        bounds={p: b * q.unit for p, b in measurement.bounds.items()},
-        scale=scale * q.unit,
-        half_width=half_width(scale) * q.unit,
+        bounds={p: b * unit / q.loss_factor for p, b in measurement.bounds.items()},
+        scale=scale * unit,
+        half_width=half_width(scale) * unit,
         losses={p: b / scale if b else Fraction(0) for p, b in measurement.bounds.items()},
     )
 

@@ -8,19 +8,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, assert_never
 
 from dp4sql.algebra.expr import Call, Case, Col, Expr, Lit
 from dp4sql.algebra.nodes import Agg
-from dp4sql.algebra.types import BIGINT, BOOLEAN, FLOATS, INTEGERS, Type
+from dp4sql.algebra.types import BIGINT, BOOLEAN, FLOATS, INTEGERS, NUMBERS, Type
 from dp4sql.errors import Refused, Unsupported
 from dp4sql.infer.ranges import Fact
 from dp4sql.infer.release import Summand
 
-MeasurementKind = Literal["count", "count_distinct", "sum", "sum_distinct"]
+MeasurementKind = Literal["count", "count_distinct", "sum", "sum_distinct", "sum_squares", "rank"]
+MAX_CANDIDATES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A quantile as a choice among the candidates first, first + step, ...: the one for which about
+    `below` rows are smaller for each `above` rows that are larger. With `target` set it is MIN or MAX: the
+    candidate that about `target` rows reach (MIN: at or below it; MAX: at or above it).
+    """
+
+    first: Fraction
+    step: Fraction
+    candidates: int
+    below: int
+    above: int
+    target: Literal["min", "max"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +53,7 @@ class Quantity:
     low: int
     high: int
     reads: str | None
+    rank: Rank | None = None
 
     @property
     def summand(self) -> Summand:
@@ -57,6 +74,15 @@ class Quantity:
                 return f"SUM({arg})"
             case "sum_distinct":
                 return f"SUM(DISTINCT {arg})"
+            case "sum_squares":
+                return f"SUM(({arg})^2)"
+            case "rank":
+                return f"RANK({arg})"
+
+    @property
+    def loss_factor(self) -> int:
+        """What a unit of sensitivity costs per scale: a selection compares two scores, a sum moves once."""
+        return 2 if self.kind == "rank" else 1
 
 
 def _plain(number: Fraction) -> str:
@@ -97,6 +123,31 @@ def total(
     if fact.nullable:
         first, last = min(first, 0), max(last, 0)
     return Quantity("sum_distinct" if distinct else "sum", arg, step, center, first, last, arg)
+
+
+def squares(mean: Quantity) -> Quantity:
+    """SUM((x - center)^2) beside the centred sum `mean`, on the square of its grid."""
+    reach = max(abs(mean.low), abs(mean.high))
+    return replace(mean, kind="sum_squares", low=0, high=reach * reach)
+
+
+def rank(agg: Agg, columns: Mapping[str, Fact], unit: Fraction | None) -> Quantity:
+    """MIN, MAX or a percentile of a ranged column."""
+    assert agg.arg is not None
+    low, high = columns[agg.arg].range
+    if low is None or high is None:
+        raise no_range(agg.arg)
+    step = unit or grid(columns[agg.arg].type, low, high)
+    step *= max(1, math.ceil((high - low) / step / MAX_CANDIDATES))
+    count = math.floor((high - low) / step) + 1
+    if agg.function in ("min", "max"):
+        target: Literal["min", "max"] = "min" if agg.function == "min" else "max"
+        found = Rank(low, step, count, 0, 1, target)
+        return Quantity("rank", agg.arg, Fraction(1), Fraction(0), 0, 1, agg.arg, found)
+    share = Fraction(agg.fraction)  # type: ignore[arg-type]
+    below, above = share.denominator - share.numerator, share.numerator
+    found = Rank(low, step, count, below, above)
+    return Quantity("rank", agg.arg, Fraction(1), Fraction(0), -above, below, agg.arg, found)
 
 
 def no_range(arg: str) -> Refused:
@@ -196,8 +247,16 @@ def _needed(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]
                 total(agg.arg, columns, units.get(agg.arg), centred=True),
                 count(agg.arg, columns),
             ]
+        case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
+            assert agg.arg is not None
+            mean = total(agg.arg, columns, units.get(agg.arg), centred=True)
+            return [mean, squares(mean), count(agg.arg, columns)]
+        case "min" | "max" | "quantile_cont" | "quantile_disc":
+            if agg.type.kind not in NUMBERS:
+                raise Unsupported(
+                    f"{agg.function.split('_')[0].upper()} of private {agg.type.kind} values is not supported",
+                    hint="It works on numbers with a declared range.",
+                )
+            return [rank(agg, columns, units.get(agg.arg or ""))]
         case _:
-            raise Unsupported(
-                f"{agg.function.split('_')[0].upper()} of private rows is not supported yet at the release",
-                hint="AVG, SUM, COUNT and GROUP BY work; inside a subquery that is aggregated again it works too.",
-            )
+            assert_never(agg.function)

@@ -165,7 +165,8 @@ class Planner:
             found = sensitivity(derivation.terms, frozenset(node.keys), quantity.summand)
             if not finite(found.bound):
                 raise unbounded(self.derivers[name], node.child, quantity.sql())
-            bounds[name], rules[name] = Fraction(found.bound), found.rule
+            bounds[name] = Fraction(found.bound) * quantity.loss_factor
+            rules[name] = found.rule
         return Measurement(quantity, bounds, rules)
 
 

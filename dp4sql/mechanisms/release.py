@@ -1,131 +1,21 @@
-"""Running a release: the SQL that reads it, noise on its integers, and the rows that may be shown."""
+"""Running a release: noise on its exact integers, and the rows that may be shown."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from dp4sql.algebra.expr import Call, Col, Expr, Lit, reads
-from dp4sql.algebra.nodes import Aggregate, Project, columns
+from dp4sql.algebra.nodes import columns
 from dp4sql.algebra.types import FLOATS, INTEGERS, Type, Value
-from dp4sql.errors import InternalError, Refused
-from dp4sql.infer.facts import Facts
-from dp4sql.infer.ranges import Fact, range_of
-from dp4sql.mechanisms.measure import Column, Quantity, constant, decimal, expression
-from dp4sql.mechanisms.stages import PublicRead, Release
-from dp4sql.noise import laplace
+from dp4sql.errors import InternalError
+from dp4sql.mechanisms.measure import Column, Quantity, Rank, decimal
+from dp4sql.mechanisms.reading import exact_sum
+from dp4sql.mechanisms.stages import Measurement, PublicRead, Release
+from dp4sql.noise import laplace, select
 from dp4sql.rows import PrivateRows
-from dp4sql.sql.dialects import Dialect
-from dp4sql.sql.render import Renderer
-
-
-def read_sql(
-    release: Release, facts: Facts, dialect: Dialect, constants: Mapping[int, object]
-) -> str:
-    """One statement: a row a bin, in the order of the bins, with the exact integers to be noised.
-
-    Bins without rows show 0. The order depends on public bins alone.
-    """
-    renderer = Renderer(dialect, constants)
-    grouped = _grouped(release, facts, renderer)
-    if release.bins is None:
-        return f"SELECT {', '.join(f'COALESCE(g.{n}, 0) AS {n}' for n in _names(release))} FROM ({grouped}) AS g"
-    keys = list(release.node.keys)
-    bins = renderer.statement(release.bins, tuple((k, f"k{i}") for i, k in enumerate(keys)))
-    nullable = facts.columns(release.node.child)
-    tests = " AND ".join(_same(f"b.k{i}", f"g.k{i}", nullable[k]) for i, k in enumerate(keys))
-    items = [f"b.k{i} AS k{i}" for i in range(len(keys))]
-    items += [f"COALESCE(g.{name}, 0) AS {name}" for name in _names(release)]
-    order = ", ".join(f"b.k{i} NULLS LAST" for i in range(len(keys)))
-    return f"SELECT {', '.join(items)} FROM ({bins}) AS b LEFT JOIN ({grouped}) AS g ON {tests} ORDER BY {order}"
-
-
-def _same(a: str, b: str, fact: Fact) -> str:
-    return f"{a} IS NOT DISTINCT FROM {b}" if fact.nullable else f"{a} = {b}"
-
-
-def _names(release: Release) -> list[str]:
-    return [f"m{i}" for i in range(len(release.measurements))]
-
-
-def _grouped(release: Release, facts: Facts, renderer: Renderer) -> str:
-    block = renderer.block(release.node.child)
-    types = dict(columns(release.node.child))
-    keys = [
-        renderer.expr(release.group_by.get(k, Col(k, types[k])), block.names)
-        for k in release.node.keys
-    ]
-    items = [f"{text} AS k{i}" for i, text in enumerate(keys)]
-    for i, measurement in enumerate(release.measurements):
-        text = _measured(measurement.quantity, release.node, facts, renderer, block.names)
-        items.append(f"{text} AS m{i}")
-    where = f" WHERE {' AND '.join(block.where)}" if block.where else ""
-    group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
-    return f"SELECT {', '.join(items)} FROM {block.source}{where}{group}"
-
-
-def _measured(
-    q: Quantity, node: Aggregate, facts: Facts, renderer: Renderer, names: Mapping[str, str]
-) -> str:
-    if q.kind == "count":
-        return "COUNT(*)" if q.arg is None else f"COUNT({names[q.arg]})"
-    assert q.arg is not None
-    if q.kind == "count_distinct":
-        return f"COUNT(DISTINCT {names[q.arg]})"
-    type = dict(columns(node.child))[q.arg]
-    value = renderer.expr(_value(q, type, node), names)
-    word = "SUM(DISTINCT " if q.kind == "sum_distinct" else "SUM("
-    return f"{word}{_gridded(q, type, value, renderer.dialect)})"
-
-
-def _value(q: Quantity, type: Type, node: Aggregate) -> Expr:
-    """The argument, clamped unless its form alone keeps it in range, minus the centre."""
-    assert q.arg is not None
-    value: Expr = Col(q.arg, type) if _stays_inside(q, node) else expression(q, type)
-    if q.center:
-        value = Call("-", (value, constant(q.center, type)), type)
-    return value
-
-
-def _stays_inside(q: Quantity, node: Aggregate) -> bool:
-    outputs = dict(node.child.outputs) if isinstance(node.child, Project) else {}
-    expr = outputs.get(q.arg or "")
-    if expr is None:
-        return False
-    unknown = {part: Fact(Type("unknown"), True) for part in reads(expr)}
-    low, high = range_of(expr, unknown)
-    if low is None or high is None:
-        return False
-    return q.low * q.unit + q.center <= low and high <= q.high * q.unit + q.center
-
-
-def exact_sum(q: Quantity, type: Type) -> bool:
-    """Whether the engine can sum the values themselves: they lie on the grid."""
-    if type.kind in INTEGERS:
-        return q.unit.denominator == 1 and q.unit == 1
-    return (
-        type.kind == "numeric" and type.scale is not None and q.unit == Fraction(1, 10**type.scale)
-    )
-
-
-def _gridded(q: Quantity, type: Type, value: str, dialect: Dialect) -> str:
-    """`value` as an exact number on the grid, in a type that its range fits."""
-    reach = max(abs(q.low), abs(q.high))
-    if reach >= 2**62:
-        raise Refused(
-            "the range of a sum is too wide for its unit",
-            hint="Declare a coarser unit for the column.",
-        )
-    if exact_sum(q, type):
-        if type.kind in INTEGERS:
-            return f"CAST({value} AS BIGINT)"
-        digits = 18 if reach < 10**17 else 38
-        return f"CAST({value} AS DECIMAL({digits},{type.scale}))"
-    step = Lit(decimal(q.unit), Type("numeric")).value
-    return f"CAST(ROUND(CAST({value} AS {dialect.type_name(Type('double precision'))}) / {step:f}) AS BIGINT)"
-
 
 # ---------------------------------------------------------------- noise
 
@@ -133,27 +23,82 @@ def _gridded(q: Quantity, type: Type, value: str, dialect: Dialect) -> str:
 def add_noise(
     release: Release,
     rows: PrivateRows,
+    histograms: Mapping[int, PrivateRows],
     scales: Sequence[Fraction],
     losses: Sequence[Fraction],
 ) -> list[tuple[Value, ...]]:
     """Open the exact rows, add noise to every measurement that a policy protects, build the output rows.
 
     scales: noise scale of each measurement in its unit (0 where nothing private moves). losses: the most
-    that any policy is charged for it.
+    that any policy is charged for it. histograms: what `histogram_sql` read for each rank measurement.
     """
     opened = rows.open_columns()
     width = len(release.node.keys)
     keys = opened[:width]
+    count = len(keys[0]) if keys else 1
+    places = {key: i for i, key in enumerate(zip(*keys, strict=True))} if keys else {(): 0}
     types = dict(columns(release.node.child))
+    rest = iter(opened[width:])
     noisy: list[list[int]] = []
-    for measurement, scale, loss, column in zip(
-        release.measurements, scales, losses, opened[width:], strict=True
+    for i, (measurement, scale, loss) in enumerate(
+        zip(release.measurements, scales, losses, strict=True)
     ):
-        exact = _integers(measurement.quantity, column, types)
-        bound = max(measurement.bounds.values(), default=Fraction(0))
-        noisy.append(laplace(exact, _whole(bound), scale, loss) if scale else exact)
+        if measurement.quantity.rank is not None:
+            scores = _scores(measurement.quantity.rank, histograms[i], places, count, scale)
+            noisy.append(_selected(measurement, scores, scale, loss))
+        else:
+            exact = _integers(measurement.quantity, next(rest), types)
+            noisy.append(_noised(measurement, exact, scale, loss))
     built = [_build(column, release, noisy) for column in release.built]
     return list(zip(*keys, *built, strict=True)) if keys or built else []
+
+
+def _bound(measurement: Measurement) -> int:
+    return _whole(max(measurement.bounds.values(), default=Fraction(0)))
+
+
+def _noised(m: Measurement, exact: list[int], scale: Fraction, loss: Fraction) -> list[int]:
+    return laplace(exact, _bound(m), scale, loss) if scale else exact
+
+
+def _selected(
+    m: Measurement, scores: list[list[int]], scale: Fraction, loss: Fraction
+) -> list[int]:
+    """The chosen candidate of each bin; the best one where nothing private moves."""
+    if not scale:
+        return [row.index(max(row)) for row in scores]
+    return select(scores, _bound(m) // m.quantity.loss_factor, scale, loss)
+
+
+def _scores(
+    rank: Rank, rows: PrivateRows, places: Mapping[Any, int], bins: int, scale: Fraction
+) -> list[list[int]]:
+    """For each bin and candidate: minus its distance from the asked rank, in rows."""
+    counts = [[0] * rank.candidates for _ in range(bins)]
+    *keys, candidates, numbers = rows.open_columns()
+    for row in zip(*keys, candidates, numbers, strict=True):
+        place = places.get(tuple(row[:-2]))
+        if place is not None:
+            counts[place][int(row[-2])] += int(row[-1])
+    target = max(1, math.ceil(2 * scale)) if rank.target else 0
+    return [_bin_scores(rank, column, target) for column in counts]
+
+
+def _bin_scores(rank: Rank, column: list[int], target: int) -> list[int]:
+    total, below = sum(column), 0
+    scores = []
+    for here in column:
+        above = total - below - here
+        match rank.target:
+            case "min":
+                distance = below + here - target
+            case "max":
+                distance = above + here - target
+            case None:
+                distance = rank.below * below - rank.above * above
+        scores.append(-abs(distance))
+        below += here
+    return scores
 
 
 def _whole(bound: Fraction) -> int:
@@ -178,6 +123,13 @@ def _build(column: Column, release: Release, noisy: Sequence[Sequence[int]]) -> 
     total, values = parts[0][0].quantity, parts[0][1]
     if agg.function in ("sum", "sum_distinct"):
         return [number(Fraction(v) * total.unit, agg.type) for v in values]
+    if total.rank is not None:
+        return [number(total.rank.first + v * total.rank.step, agg.type, digits=10) for v in values]
+    if agg.function.startswith(("var", "stddev")):
+        return [
+            _spread(agg.function, total, s1, s2, n, agg.type)
+            for s1, s2, n in zip(*(column for _, column in parts), strict=True)
+        ]
     return [
         _mean(total, v, n, agg.type, parts[1][0].private)
         for v, n in zip(values, parts[1][1], strict=True)
@@ -192,6 +144,19 @@ def _mean(total: Quantity, value: int, count: int, type: Type, noisy_count: bool
     low = total.low * total.unit + total.center
     high = total.high * total.unit + total.center
     return number(min(max(mean, min(low, high)), high), type, digits=10)
+
+
+def _spread(function: str, total: Quantity, s1: int, s2: int, count: int, type: Type) -> Value:
+    """Variance or standard deviation from the centred sum and the sum of squares, between 0 and what the
+    range admits; a noisy count below 2 counts as 2."""
+    n = max(count, 2)
+    reach = Fraction(total.high - total.low) / 2
+    squares = max(Fraction(0), s2 - Fraction(s1 * s1, n))
+    divisor = n - 1 if function.endswith("samp") else n
+    variance = min(squares / divisor, reach * reach * n / divisor) * total.unit**2
+    if function.startswith("stddev"):
+        return number(Fraction(math.sqrt(variance)), type, digits=10)
+    return number(variance, type, digits=10)
 
 
 def number(value: Fraction, type: Type, digits: int | None = None) -> Value:

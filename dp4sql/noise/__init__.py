@@ -2,5 +2,6 @@
 
 from dp4sql.noise.draws import bernoulli, choose, randbelow
 from dp4sql.noise.laplace import half_width, laplace
+from dp4sql.noise.selection import select
 
-__all__ = ["bernoulli", "choose", "half_width", "laplace", "randbelow"]
+__all__ = ["bernoulli", "choose", "half_width", "laplace", "randbelow", "select"]

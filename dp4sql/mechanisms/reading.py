@@ -1,0 +1,181 @@
+"""The SQL that a release reads: exact integers a bin, and histograms for ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from dp4sql.algebra.expr import Call, Col, Expr, reads
+from dp4sql.algebra.nodes import Aggregate, Project, columns
+from dp4sql.algebra.types import INTEGERS, Type
+from dp4sql.errors import Refused
+from dp4sql.infer.facts import Facts
+from dp4sql.infer.ranges import Fact, range_of
+from dp4sql.mechanisms.measure import Quantity, constant, decimal, expression
+from dp4sql.mechanisms.stages import Release
+from dp4sql.sql.dialects import Dialect
+from dp4sql.sql.render import Renderer
+
+
+def read_sql(
+    release: Release, facts: Facts, dialect: Dialect, constants: Mapping[int, object]
+) -> str:
+    """One statement: a row a bin, in the order of the bins, with the exact integers to be noised.
+
+    Bins without rows show 0. The order depends on public bins alone.
+    """
+    renderer = Renderer(dialect, constants)
+    grouped = _grouped(release, facts, renderer)
+    if release.bins is None and not _names(release):
+        return "SELECT 1 AS one"
+    if release.bins is None:
+        return f"SELECT {', '.join(f'COALESCE(g.{n}, 0) AS {n}' for n in _names(release))} FROM ({grouped}) AS g"
+    keys = list(release.node.keys)
+    bins = renderer.statement(release.bins, tuple((k, f"k{i}") for i, k in enumerate(keys)))
+    nullable = facts.columns(release.node.child)
+    tests = " AND ".join(_same(f"b.k{i}", f"g.k{i}", nullable[k]) for i, k in enumerate(keys))
+    items = [f"b.k{i} AS k{i}" for i in range(len(keys))]
+    items += [f"COALESCE(g.{name}, 0) AS {name}" for name in _names(release)]
+    order = ", ".join(f"b.k{i} NULLS LAST" for i in range(len(keys)))
+    return f"SELECT {', '.join(items)} FROM ({bins}) AS b LEFT JOIN ({grouped}) AS g ON {tests} ORDER BY {order}"
+
+
+def _same(a: str, b: str, fact: Fact) -> str:
+    return f"{a} IS NOT DISTINCT FROM {b}" if fact.nullable else f"{a} = {b}"
+
+
+def _names(release: Release) -> list[str]:
+    return [f"m{i}" for i, m in enumerate(release.measurements) if m.quantity.kind != "rank"]
+
+
+def _grouped(release: Release, facts: Facts, renderer: Renderer) -> str:
+    block = renderer.block(release.node.child)
+    types = dict(columns(release.node.child))
+    keys = [
+        renderer.expr(release.group_by.get(k, Col(k, types[k])), block.names)
+        for k in release.node.keys
+    ]
+    items = [f"{text} AS k{i}" for i, text in enumerate(keys)]
+    for i, measurement in enumerate(release.measurements):
+        if measurement.quantity.kind == "rank":
+            continue
+        text = _measured(measurement.quantity, release.node, facts, renderer, block.names)
+        items.append(f"{text} AS m{i}")
+    where = f" WHERE {' AND '.join(block.where)}" if block.where else ""
+    group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
+    return f"SELECT {', '.join(items)} FROM {block.source}{where}{group}"
+
+
+def _measured(
+    q: Quantity, node: Aggregate, facts: Facts, renderer: Renderer, names: Mapping[str, str]
+) -> str:
+    if q.kind == "count":
+        return "COUNT(*)" if q.arg is None else f"COUNT({names[q.arg]})"
+    assert q.arg is not None
+    if q.kind == "count_distinct":
+        return f"COUNT(DISTINCT {names[q.arg]})"
+    type = dict(columns(node.child))[q.arg]
+    if q.kind == "sum_squares":
+        return f"SUM({_squared(q, type, node, renderer, names)})"
+    value = renderer.expr(_value(q, type, node), names)
+    word = "SUM(DISTINCT " if q.kind == "sum_distinct" else "SUM("
+    return f"{word}{_gridded(q, type, value, renderer.dialect)})"
+
+
+def _squared(
+    q: Quantity, type: Type, node: Aggregate, renderer: Renderer, names: Mapping[str, str]
+) -> str:
+    """(x - center)^2 in whole steps: the value is put on the grid first, then squared exactly."""
+    reach = math.isqrt(q.high)
+    if reach >= 2**31:
+        raise Refused(
+            "the range of a variance is too wide for its unit",
+            hint="Declare a coarser unit for the column.",
+        )
+    base = replace(q, kind="sum", low=-reach, high=reach)
+    value = renderer.expr(_value(base, type, node), names)
+    whole = _on_grid(q.unit, value, renderer.dialect)
+    return f"{whole} * {whole}"
+
+
+def _on_grid(unit: Fraction, value: str, dialect: Dialect) -> str:
+    double = dialect.type_name(Type("double precision"))
+    return f"CAST(ROUND(CAST({value} AS {double}) / {decimal(unit):f}) AS BIGINT)"
+
+
+def _value(q: Quantity, type: Type, node: Aggregate) -> Expr:
+    """The argument, clamped unless its form alone keeps it in range, minus the centre."""
+    assert q.arg is not None
+    value: Expr = Col(q.arg, type) if _stays_inside(q, node) else expression(q, type)
+    if q.center:
+        value = Call("-", (value, constant(q.center, type)), type)
+    return value
+
+
+def _stays_inside(q: Quantity, node: Aggregate) -> bool:
+    outputs = dict(node.child.outputs) if isinstance(node.child, Project) else {}
+    expr = outputs.get(q.arg or "")
+    if expr is None:
+        return False
+    unknown = {part: Fact(Type("unknown"), True) for part in reads(expr)}
+    low, high = range_of(expr, unknown)
+    if low is None or high is None:
+        return False
+    return q.low * q.unit + q.center <= low and high <= q.high * q.unit + q.center
+
+
+def exact_sum(q: Quantity, type: Type) -> bool:
+    """Whether the engine can sum the values themselves: they lie on the grid."""
+    if type.kind in INTEGERS:
+        return q.unit.denominator == 1 and q.unit == 1
+    return (
+        type.kind == "numeric" and type.scale is not None and q.unit == Fraction(1, 10**type.scale)
+    )
+
+
+def _gridded(q: Quantity, type: Type, value: str, dialect: Dialect) -> str:
+    """`value` as an exact number on the grid, in a type that its range fits."""
+    reach = max(abs(q.low), abs(q.high))
+    if reach >= 2**62:
+        raise Refused(
+            "the range of a sum is too wide for its unit",
+            hint="Declare a coarser unit for the column.",
+        )
+    if exact_sum(q, type):
+        if type.kind in INTEGERS:
+            return f"CAST({value} AS BIGINT)"
+        digits = 18 if reach < 10**17 else 38
+        return f"CAST({value} AS DECIMAL({digits},{type.scale}))"
+    return _on_grid(q.unit, value, dialect)
+
+
+# ---------------------------------------------------------------- ranks
+
+
+def histogram_sql(
+    release: Release, index: int, facts: Facts, dialect: Dialect, constants: Mapping[int, object]
+) -> str:
+    """For one rank measurement: keys, candidate number, rows there. Read privately, never shown."""
+    q = release.measurements[index].quantity
+    rank = q.rank
+    assert rank is not None
+    assert q.arg is not None
+    renderer = Renderer(dialect, constants)
+    block = renderer.block(release.node.child)
+    types = dict(columns(release.node.child))
+    keys = [
+        renderer.expr(release.group_by.get(k, Col(k, types[k])), block.names)
+        for k in release.node.keys
+    ]
+    top = rank.candidates - 1
+    double = dialect.type_name(Type("double precision"))
+    value = f"CAST({block.names[q.arg]} AS {double})"
+    place = f"FLOOR(({value} - {decimal(rank.first):f}) / {decimal(rank.step):f} + 0.5)"
+    bucket = f"CASE WHEN {place} < 0 THEN 0 WHEN {place} > {top} THEN {top} ELSE {place} END"
+    items = [f"{text} AS k{i}" for i, text in enumerate(keys)]
+    items += [f"CAST({bucket} AS BIGINT) AS place", "COUNT(*) AS n"]
+    where = " AND ".join([*block.where, f"{block.names[q.arg]} IS NOT NULL"])
+    group = ", ".join(str(i + 1) for i in range(len(keys) + 1))
+    return f"SELECT {', '.join(items)} FROM {block.source} WHERE {where} GROUP BY {group}"

@@ -1,0 +1,35 @@
+"""Private selection of the best of public candidates: OpenDP's noisy max (permute and flip).
+
+McKenna and Sheldon, "Permute-and-Flip: A new mechanism for differentially private selection". With scores
+that move by at most d each, and noise of scale s, a selection loses 2 d / s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import opendp.prelude as dp
+
+from dp4sql.noise.laplace import LIMIT, check_loss, float_up
+
+
+@lru_cache(maxsize=256)
+def _selector(scale: float) -> Any:
+    space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.linf_distance(T=dp.i64)
+    return dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
+
+
+def select(
+    scores: Sequence[Sequence[int]], sensitivity: int, scale: Fraction, epsilon: Fraction
+) -> list[int]:
+    """For each list of scores the index of one that is among the best, most likely.
+
+    sensitivity: how far a score moves between neighbours, added up over the lists (the largest score
+    change of each list). epsilon: what all selections together may lose.
+    """
+    selector = _selector(float_up(scale))
+    check_loss(selector.map(sensitivity), 2 * sensitivity, scale, epsilon)
+    return [int(selector([max(-LIMIT, min(LIMIT, s)) for s in row])) for row in scores]
