@@ -148,7 +148,10 @@ def _check_complete(schema: Schema, policies: tuple[Policy, ...], source: Source
 
 
 def _unlabelled(schema: Schema, policy: Policy, source: Source) -> list[str]:
-    written = source.names("policies", policy.name, "labels")
+    where: Where = ("policies", policy.name, "labels")
+    written = source.names(*where)
+    if not written and source.broken(where):
+        return []
     return [table for table in owned_tables(schema, policy.entity) if table not in written]
 
 

@@ -13,7 +13,7 @@ from dp4sql.policy.labels import PolicySet
 from dp4sql.policy.models import PolicyFile
 from dp4sql.policy.policies import build_policies
 from dp4sql.policy.shape import read_shape
-from dp4sql.policy.source import Source, canonical, read
+from dp4sql.policy.source import canonical, read
 from dp4sql.policy.tables import build_schema
 
 SECTIONS: Final = (
@@ -37,23 +37,18 @@ def load_policy(source: str | os.PathLike[str] | Mapping[str, Any]) -> PolicySet
     file = read_shape(PolicyFile, found.content, found)
     if file is None:
         raise found.error()
-    checked = _checked(file, found)
+    schema = build_schema(file.tables, found)
+    policies = check(schema, build_policies(file.policies, schema, found), found)
     if found.reports:
         raise found.error()
-    return checked
-
-
-def _checked(file: PolicyFile, source: Source) -> PolicySet:
-    schema = build_schema(file.tables, source)
-    policies = check(schema, build_policies(file.policies, schema, source), source)
     return PolicySet(
         schema=schema,
         policies=policies,
         covered=frozenset(table for policy in policies for table in policy.labels),
-        source=source.lines.file,
-        fingerprint=_fingerprint(source.content),
+        source=found.lines.file,
+        fingerprint=_fingerprint(found.content),
         extras={name: part for name in SECTIONS if (part := getattr(file, name)) is not None},
-        lines=source.lines,
+        lines=found.lines,
     )
 
 

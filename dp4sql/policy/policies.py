@@ -51,7 +51,7 @@ def _policy(name: str, model: PolicyModel, schema: Schema, source: Source) -> Po
 def _known_tables(names: Iterable[str], where: Where, source: Source) -> None:
     declared = source.names("tables")
     for name in names:
-        if name not in declared:
+        if declared and name not in declared:
             source.report(where, f'table "{name}" is not declared', suggest(name, declared))
 
 

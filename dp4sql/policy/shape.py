@@ -71,10 +71,11 @@ def _culprit(item: ErrorDetails, raw: Any, where: Where) -> Where:
     field for which nothing can stand in."""
     path = _path(item, raw)
     lists = [i for i, step in enumerate(path) if isinstance(step, int)]
-    field = (*path, item["loc"][-1])
     if lists:
         return path[: lists[0]]
-    return field if item["type"] == "missing" and _stand_in((*where, *field)) is not None else path
+    if item["type"] == "missing" and _stand_in((*where, *path, item["loc"][-1])) is not None:
+        return (*path, item["loc"][-1])
+    return path
 
 
 def _take_out(raw: Any, path: Where, stand_in: Any) -> None:
@@ -108,13 +109,15 @@ def _stand_in(where: Where) -> Any:
 
 
 def _report(item: ErrorDetails, raw: Any, models: Models, source: Source, where: Where) -> None:
-    path, name = _path(item, raw), str(item["loc"][-1])
+    path = _path(item, raw)
     at = (*where, *path)
     match item["type"]:
         case "missing":
+            name = str(item["loc"][-1])
             description = _fields(raw, path, models).get(name, "...")
-            source.report(at, f'"{name}" is missing', f"add {name}: {description}")
+            source.report((*at, name), f'"{name}" is missing', f"add {name}: {description}")
         case "extra_forbidden":
+            name = str(path[-1])
             hint = suggest(name, _fields(raw, path[:-1], models))
             source.report(at, f'unknown key "{name}"', hint)
         case _:

@@ -161,13 +161,20 @@ class _Builder:
                 return None
             case tag if tag == _BOOL:
                 return text.lower() == "true"
-            case tag if tag == _INT:
-                return int(text)
-            case tag if tag == _FLOAT:
-                return Decimal(text)
+            case tag if tag in (_INT, _FLOAT):
+                number = _moderate(Decimal(text), where, self.source)
+                return int(number) if tag == _INT else number
             case tag if tag != _TEXT:
                 self.source.report(where, f"the tag {tag}", "write the value without a tag")
         return text
+
+
+def _moderate(number: Decimal, where: Where, source: Source) -> Decimal:
+    """1e999999999 is a short text, but would fill the memory as the exact number it stands for."""
+    if number.is_finite() and abs(number.adjusted()) < 100:
+        return number
+    source.report(where, "a number too large or too small", "write a number of at most 100 digits")
+    return Decimal(1)
 
 
 # ---------------------------------------------------------------- parsed content
@@ -191,7 +198,7 @@ def _plain(raw: Any, where: Where, source: Source, marks: dict[Where, tuple[int,
         case list() | tuple():
             return [_plain(item, (*where, i), source, marks) for i, item in enumerate(raw)]
         case float():
-            return Decimal(str(raw))
+            return _moderate(Decimal(str(raw)), where, source)
         case datetime.date():
             return raw.isoformat()
         case _:

@@ -8,6 +8,7 @@ one problem.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from dp4sql.algebra.schema import Column, ForeignKey, Frequency, Schema, Table
 from dp4sql.algebra.types import NUMBERS, TEXTS, UNKNOWN, Type
@@ -22,11 +23,8 @@ def build_schema(models: dict[str, TableModel], source: Source) -> Schema:
     if not models and not source.broken(("tables",)):
         source.report(("tables",), "no table", "declare the tables that queries may read")
     tables = {name: _table(name, model, source) for name, model in models.items()}
-    for name, model in models.items():
-        for where, fk in _foreign_keys(name, model):
-            _check_foreign_key(where, fk, tables[name], tables, source)
     _check_relations(tables, source)
-    return Schema(tables)
+    return Schema({name: _linked(tables[name], models[name], tables, source) for name in tables})
 
 
 def _table(name: str, model: TableModel, source: Source) -> Table:
@@ -45,7 +43,6 @@ def _table(name: str, model: TableModel, source: Source) -> Table:
         name=name,
         key=tuple(model.key),
         columns=columns,
-        foreign_keys=tuple(fk for _, fk in _foreign_keys(name, model)),
         frequencies=tuple(_frequencies(name, model, source)),
         rows=model.rows,
         comment=model.comment,
@@ -114,6 +111,16 @@ def _foreign_keys(table: str, model: TableModel) -> Iterator[tuple[Where, Foreig
             yield (*top, i), ForeignKey(tuple(entry.columns), entry.references)
 
 
+def _linked(table: Table, model: TableModel, tables: dict[str, Table], source: Source) -> Table:
+    """`table` with its foreign keys, as far as they are sound."""
+    sound = []
+    for where, fk in _foreign_keys(table.name, model):
+        _check_foreign_key(where, fk, table, tables, source)
+        if not source.broken(where):
+            sound.append(fk)
+    return replace(table, foreign_keys=tuple(sound))
+
+
 def _check_foreign_key(
     where: Where, fk: ForeignKey, table: Table, tables: dict[str, Table], source: Source
 ) -> None:
@@ -131,6 +138,8 @@ def _check_foreign_key(
 def _check_target(
     table: Table, fk: ForeignKey, target: Table, where: Where, source: Source
 ) -> None:
+    if source.broken(("tables", target.name, "key")):
+        return
     if len(fk.columns) != len(target.key):
         key = f"({', '.join(target.key)})"
         found = f"{_columns(fk)} of {table.name} refers to {target.name}, whose key is {key}"
