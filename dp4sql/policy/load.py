@@ -6,14 +6,16 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from dp4sql.policy.checks import check
 from dp4sql.policy.labels import PolicySet
 from dp4sql.policy.models import PolicyFile
 from dp4sql.policy.policies import build_policies
+from dp4sql.policy.profiles import load_profiles
 from dp4sql.policy.shape import read_shape
-from dp4sql.policy.source import canonical, read
+from dp4sql.policy.source import Source, canonical, read
 from dp4sql.policy.tables import build_schema
 
 SECTIONS: Final = (
@@ -39,17 +41,26 @@ def load_policy(source: str | os.PathLike[str] | Mapping[str, Any]) -> PolicySet
         raise found.error()
     schema = build_schema(file.tables, found)
     policies = check(schema, build_policies(file.policies, schema, found), found)
-    if found.reports:
-        raise found.error()
-    return PolicySet(
+    loaded = PolicySet(
         schema=schema,
         policies=policies,
         covered=frozenset(table for policy in policies for table in policy.labels),
         source=found.lines.file,
         fingerprint=_fingerprint(found.content),
-        extras={name: part for name in SECTIONS if (part := getattr(file, name)) is not None},
         lines=found.lines,
     )
+    loaded = replace(loaded, extras=_extras(file, loaded, found))
+    if found.reports:
+        raise found.error()
+    return loaded
+
+
+def _extras(file: PolicyFile, loaded: PolicySet, source: Source) -> dict[str, Any]:
+    """The further sections; what refers to tables and labels is read where those are sound."""
+    extras = {name: part for name in SECTIONS if (part := getattr(file, name)) is not None}
+    if file.profiles is not None and not source.reports:
+        extras["profiles"] = load_profiles(file.profiles, loaded, source)
+    return extras
 
 
 def _fingerprint(content: Any) -> str:
