@@ -10,9 +10,11 @@ from dp4sql.errors import InvalidParameter
 
 
 def open_backend(url: str) -> Backend:
-    """The engine behind `url`: `duckdb:///folder/file.duckdb` or `parquet:///folder`.
+    """The engine behind `url`.
 
-    Raises InvalidParameter for a URL of another kind, EngineError where there is no data.
+    `duckdb:///folder/file.duckdb`, `parquet:///folder`, or `postgresql://user@host/database`, which is
+    connected to at the first use. Raises InvalidParameter for a URL of another kind, EngineError
+    where there is no data.
     """
     scheme = urlsplit(url).scheme
     match scheme:
@@ -20,11 +22,15 @@ def open_backend(url: str) -> Backend:
             from dp4sql.backends.duckdb import DuckDBBackend
 
             return DuckDBBackend(_path(url), parquet=scheme == "parquet")
+        case "postgresql" | "postgres":
+            from dp4sql.backends.postgres import PostgresBackend
+
+            return PostgresBackend(url)
         case _:
             raise InvalidParameter(
                 f'"{scheme}" is not an engine' if scheme else "the database URL names no engine",
-                hint="A database is duckdb:///folder/file.duckdb for a DuckDB file, "
-                "or parquet:///folder for parquet files.",
+                hint="duckdb:///folder/file.duckdb is a DuckDB file, parquet:///folder a folder of "
+                "parquet files, postgresql://user@host/database a Postgres database.",
             )
 
 

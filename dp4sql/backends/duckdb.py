@@ -66,7 +66,10 @@ class DuckDBBackend:
 
 
 async def _stopped(job: Future[PrivateRows], cursor: duckdb.DuckDBPyConnection) -> None:
-    """Interrupt until it counts: DuckDB forgets an interrupt that comes just before a query starts."""
+    """Interrupt until it counts: DuckDB forgets one that comes just before a query starts.
+
+    No cursor is closed by hand, because an interrupt of a closed one fails.
+    """
     job.cancel()
     while not job.done():
         cursor.interrupt()
@@ -81,8 +84,6 @@ def _run(cursor: duckdb.DuckDBPyConnection, sql: str, width: int) -> PrivateRows
     except duckdb.Error as error:
         log.error("query failed: %s\n%s", error, sql)
         raise query_failed() from None
-    finally:
-        cursor.close()
     # Rows, not fetchnumpy: that one turns HUGEINT and DECIMAL into floats.
     return PrivateRows(list(zip(*rows, strict=True)) or [()] * width)
 

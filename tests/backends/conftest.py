@@ -7,10 +7,12 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import asyncpg
 import duckdb
 import pytest
 
 from dp4sql.backends import Backend, open_backend
+from dp4sql.catalog.embedded import SUPERUSER, Running, start
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -49,9 +51,6 @@ def parquet_folder(folder: Path) -> str:
     return f"parquet://{path}"
 
 
-ENGINES = {"duckdb": duckdb_file, "parquet": parquet_folder}
-
-
 @pytest.fixture(scope="session")
 def run() -> Iterator[Run]:
     """Runs a coroutine on the one event loop that the backends under test live on."""
@@ -59,9 +58,32 @@ def run() -> Iterator[Run]:
         yield runner.run
 
 
-@pytest.fixture(scope="session", params=sorted(ENGINES))
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return ENGINES[request.param](tmp_path_factory.mktemp(request.param))
+async def postgres_database(server: Running) -> str:
+    url = f"postgresql://{SUPERUSER}@/template1?host={server.directory}"
+    connection = await asyncpg.connect(url)
+    await connection.execute(TABLE)
+    await connection.execute(ROWS)
+    await connection.close()
+    return url
+
+
+@pytest.fixture(scope="session")
+def postgres(run: Run) -> Iterator[Running]:
+    server = run(start())
+    yield server
+    run(server.stop())
+
+
+@pytest.fixture(scope="session", params=["duckdb", "parquet", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, run: Run) -> str:
+    """A database that holds the table things."""
+    match request.param:
+        case "duckdb":
+            return duckdb_file(tmp_path_factory.mktemp("duckdb"))
+        case "parquet":
+            return parquet_folder(tmp_path_factory.mktemp("parquet"))
+        case _:
+            return run(postgres_database(request.getfixturevalue("postgres")))
 
 
 @pytest.fixture(scope="session")
