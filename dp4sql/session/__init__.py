@@ -1,0 +1,1 @@
+"""One client's session: its statements, portals, transaction and settings."""

@@ -1,0 +1,212 @@
+"""Queries to those who answer them: policy tables to the pipeline, the rest to the empty Postgres."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from dp4sql.algebra.types import TEXT, Type, Value
+from dp4sql.catalog.lexer import Statement
+from dp4sql.catalog.route import Route
+from dp4sql.catalog.service import Catalog
+from dp4sql.catalog.upstream import Relayed, Upstream
+from dp4sql.errors import Dp4sqlError
+from dp4sql.pipeline import Pipeline
+from dp4sql.rows import OutputColumn, Released
+from dp4sql.session.commands import Command, Copy, Explain
+from dp4sql.session.copy import copied, layout
+from dp4sql.session.prepared import Arguments, Prepared
+from dp4sql.session.results import Result, fields_of, of_released
+from dp4sql.session.state import KEPT_HERE, REPORTED, State
+from dp4sql.wire.parameters import decode
+from dp4sql.wire.values import oid_of, type_of
+
+#: Seconds after which a session gives its place on the catalog's Postgres back.
+IDLE: Final = 60.0
+
+_SET: Final = "SELECT set_config($1, $2, false)"
+_RESET: Final = (
+    "SELECT set_config(name, reset_val, false) FROM pg_settings WHERE lower(name) = lower($1)"
+)
+
+
+class Answers:
+    """The two sources of rows of one session, which share its settings."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        catalog: Catalog,
+        route: Callable[[Statement], Route],
+        state: State,
+        role: str,
+    ) -> None:
+        self._pipeline, self._catalog, self._route = pipeline, catalog, route
+        self._state, self._role = state, role
+        self._upstream: Upstream | None = None
+        self._applied: dict[str, str] = {}
+        self._retirement: asyncio.TimerHandle | None = None
+
+    def close(self) -> None:
+        """Give the connection to the catalog's Postgres back; the next query opens another."""
+        if self._retirement is not None:
+            self._retirement.cancel()
+        if self._upstream is not None:
+            self._upstream.close()
+        self._upstream = None
+
+    # ------------------------------------------------------------ describing
+
+    async def prepare(
+        self, statement: Statement, command: Command, oids: tuple[int, ...], *, describe: bool
+    ) -> Prepared:
+        """A query with its route and, when `describe` asks for it, its columns and parameters."""
+        with placed(statement):
+            route = self._route(statement)
+            if not describe:
+                return Prepared(statement, command, route, oids)
+            if route == "private":
+                return self._described(statement, command, oids)
+            found = await (await self._session()).describe(statement.text, oids)
+            return Prepared(statement, command, route, found.parameters, (), found.fields)
+
+    def _described(self, statement: Statement, command: Command, oids: tuple[int, ...]) -> Prepared:
+        declared = [type_of(oid) for oid in oids]
+        shape = self._pipeline.describe(statement.text, declared, self._state.current.own)
+        types = tuple(shape.parameters)
+        shown = tuple(oid_of(_text_if_unknown(type)) for type in types)
+        return Prepared(statement, command, "private", shown, types, fields_of(shape.columns))
+
+    # ------------------------------------------------------------ answering
+
+    async def query(
+        self, prepared: Prepared, arguments: Arguments, formats: tuple[int, ...]
+    ) -> Result:
+        with placed(prepared.statement):
+            if prepared.route == "private":
+                released = await self._released(prepared, arguments)
+                codes = formats or (0,) * len(released.columns)
+                return of_released(released, codes, self._state.zone, "SELECT", counted=True)
+            session = await self._session()
+            found = await session.run(
+                prepared.statement.text, prepared.oids, arguments.values, arguments.formats, formats
+            )
+            return self._relayed(found, formats)
+
+    async def _released(self, prepared: Prepared, arguments: Arguments) -> Released:
+        return await self._pipeline.query(
+            prepared.statement.text,
+            self._values(prepared, arguments),
+            self._state.current.own,
+            parameter_types=prepared.types,
+            role=self._role,
+        )
+
+    def _values(self, prepared: Prepared, arguments: Arguments) -> tuple[Value, ...]:
+        zone = self._state.zone
+        triples = zip(prepared.types, arguments.formats, arguments.values, strict=True)
+        return tuple(None if v is None else decode(t, code, v, zone) for t, code, v in triples)
+
+    async def explain(
+        self, whole: Prepared, command: Explain, arguments: Arguments, formats: tuple[int, ...]
+    ) -> Result:
+        """The free derivation; for a catalog query the plan of the empty Postgres."""
+        assert whole.inner is not None
+        if whole.route == "catalog":
+            return await self._verbatim(whole, arguments, formats)
+        with placed(command.query):
+            values = self._values(whole.inner, arguments)
+            own = self._state.current.own
+            text = self._pipeline.explain(command.query.text, values, own, format=command.format)
+        lines = [text] if command.format == "json" else text.splitlines()
+        column = OutputColumn("QUERY PLAN", TEXT)
+        rows: list[tuple[Value, ...]] = [(line,) for line in lines]
+        return of_released(
+            Released((column,), rows), formats or (0,), self._state.zone, "EXPLAIN", counted=False
+        )
+
+    async def copy(self, whole: Prepared, command: Copy, arguments: Arguments) -> Result:
+        assert whole.inner is not None
+        if whole.route == "catalog":
+            return await self._verbatim(whole, Arguments(), ())
+        how = layout(command.options)
+        with placed(command.query):
+            released = await self._released(whole.inner, arguments)
+        return copied(released, how, self._state.zone)
+
+    async def _verbatim(
+        self, whole: Prepared, arguments: Arguments, formats: tuple[int, ...]
+    ) -> Result:
+        with placed(whole.statement):
+            session = await self._session()
+            found = await session.run(
+                whole.statement.text, whole.oids, arguments.values, arguments.formats, formats
+            )
+            return self._relayed(found, formats)
+
+    def _relayed(self, found: Relayed, formats: tuple[int, ...]) -> Result:
+        reported = {name.lower(): value for name, value in found.settings.items()}
+        known = {name.lower() for name in REPORTED} - self._state.fixed.keys()
+        changed = {name: value for name, value in reported.items() if name in known}
+        self._state.set(changed)
+        self._applied |= changed
+        notices = tuple(found.notices)
+        if found.fields is None:
+            return Result(found.tag, rows=found.rows, notices=notices)
+        verb, _, _ = found.tag.partition(" ")
+        codes = formats or (0,) * len(found.fields)
+        return Result(verb, found.fields, codes, found.rows, verb == "SELECT", None, notices)
+
+    # ------------------------------------------------------------ settings of the other Postgres
+
+    async def set_elsewhere(self, name: str, value: str | None) -> None:
+        """Change a setting that the session does not know itself; Postgres says whether it exists."""
+        session = await self._session()
+        if value is None:
+            await session.run(_RESET, (25,), (name.encode(),))
+            self._applied.pop(name, None)
+        else:
+            await session.run(_SET, (25, 25), (name.encode(), value.encode()))
+            self._applied[name] = value
+
+    async def show_elsewhere(self, statement: Statement) -> Result:
+        with placed(statement):
+            return self._relayed(await (await self._session()).run(statement.text), ())
+
+    async def _session(self) -> Upstream:
+        """The session's connection, with the session's settings in force."""
+        if self._retirement is not None:
+            self._retirement.cancel()
+        if self._upstream is None or self._upstream.closed:
+            self._upstream = await self._catalog.connect(self._role, self._state.defaults)
+            self._applied = {}
+        await self._apply(self._upstream)
+        self._retirement = asyncio.get_running_loop().call_later(IDLE, self.close)
+        return self._upstream
+
+    async def _apply(self, session: Upstream) -> None:
+        current = self._state.current.postgres
+        wanted = {name: value for name, value in current.items() if name not in KEPT_HERE}
+        for name in self._applied.keys() - wanted.keys():
+            await session.run(_RESET, (25,), (name.encode(),))
+        for name, value in wanted.items():
+            if self._applied.get(name) != value:
+                await session.run(_SET, (25, 25), (name.encode(), value.encode()))
+        self._applied = wanted
+
+
+def _text_if_unknown(type: Type) -> Type:
+    return TEXT if type.kind == "unknown" else type
+
+
+@contextmanager
+def placed(statement: Statement) -> Iterator[None]:
+    """Errors name a place in the statement; clients count from the start of what they sent."""
+    try:
+        yield
+    except Dp4sqlError as error:
+        if error.position is not None:
+            error.position += statement.start
+        raise

@@ -1,0 +1,420 @@
+"""Statements to commands, by their tokens. What would change the database is refused here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from dp4sql.catalog.lexer import Statement
+from dp4sql.errors import InvalidParameter, ReadOnly, Refused, Unsupported
+from dp4sql.session.commands import (
+    ALL,
+    Begin,
+    CloseCursor,
+    Command,
+    Commit,
+    Copy,
+    Deallocate,
+    Declare,
+    Discard,
+    ExecutePrepared,
+    Explain,
+    Fetch,
+    Ignored,
+    Prepare,
+    Release,
+    Reset,
+    Rollback,
+    RollbackTo,
+    Savepoint,
+    Select,
+    Set,
+    Show,
+)
+from dp4sql.session.reader import Reader
+
+
+def parse(statement: Statement) -> Command:
+    """What `statement` asks of the session; ReadOnly for what would write."""
+    first = statement.tokens[0]
+    if first.text == "(":
+        return Select(statement)
+    known = _COMMANDS.get(first.text.upper()) if first.kind == "word" else None
+    if known is None:
+        return _refuse(statement)
+    read = Reader(statement)
+    read.take()
+    return known(read)
+
+
+_WRITES: Final = frozenset(
+    {
+        *("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "ALTER", "DROP", "GRANT"),
+        *("REVOKE", "COMMENT", "REINDEX", "VACUUM", "ANALYZE", "CLUSTER", "REFRESH", "IMPORT"),
+        *("SECURITY", "LOCK", "CALL", "DO", "REASSIGN", "CHECKPOINT", "LOAD"),
+    }
+)
+
+
+def _refuse(statement: Statement) -> Command:
+    word = statement.tokens[0].text
+    if word.upper() in _WRITES:
+        raise ReadOnly(
+            f"cannot execute {word.upper()} in a read-only transaction",
+            hint="dp4sql answers queries; run what changes things on the database itself.",
+        )
+    raise Reader(statement).unexpected()
+
+
+# ------------------------------------------------------------------ transactions
+
+
+def _begin(read: Reader) -> Command:
+    read.accept("WORK") or read.accept("TRANSACTION")
+    return Begin(_modes(read))
+
+
+def _start(read: Reader) -> Command:
+    read.expect("TRANSACTION")
+    return Begin(_modes(read))
+
+
+def _modes(read: Reader) -> dict[str, str]:
+    """ISOLATION LEVEL x, READ WRITE | ONLY, [NOT] DEFERRABLE. Only the level is kept: all only read."""
+    modes: dict[str, str] = {}
+    while not read.at_end():
+        if read.accept("ISOLATION", "LEVEL"):
+            modes["transaction_isolation"] = _level(read)
+        elif not any(read.accept(*mode.split()) for mode in _ACCESS_MODES):
+            raise read.unexpected()
+        read.accept(",")
+    return modes
+
+
+_ACCESS_MODES: Final = ("READ WRITE", "READ ONLY", "DEFERRABLE", "NOT DEFERRABLE")
+_LEVELS: Final = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
+
+
+def _level(read: Reader) -> str:
+    for level in _LEVELS:
+        if read.accept(*level.split()):
+            return level.lower()
+    raise read.unexpected()
+
+
+def _commit(read: Reader) -> Command:
+    if read.accept("PREPARED"):
+        raise _two_phase()
+    return Commit(_chain(read))
+
+
+def _rollback(read: Reader) -> Command:
+    if read.accept("PREPARED"):
+        raise _two_phase()
+    read.accept("WORK") or read.accept("TRANSACTION")
+    if read.accept("TO"):
+        read.accept("SAVEPOINT")
+        return RollbackTo(read.last_name())
+    return Rollback(_chain(read))
+
+
+def _chain(read: Reader) -> bool:
+    read.accept("WORK") or read.accept("TRANSACTION")
+    chain = read.accept("AND", "CHAIN")
+    chain or read.accept("AND", "NO", "CHAIN")
+    read.expect_end()
+    return chain
+
+
+def _two_phase() -> Unsupported:
+    return Unsupported("two-phase commit is not supported", hint="Nothing is written here.")
+
+
+def _release(read: Reader) -> Command:
+    read.accept("SAVEPOINT")
+    return Release(read.last_name())
+
+
+# ------------------------------------------------------------------ settings
+
+
+def _set(read: Reader) -> Command:
+    if read.accept("SESSION", "CHARACTERISTICS", "AS", "TRANSACTION"):
+        return Set({f"default_{name}": value for name, value in _modes(read).items()})
+    if read.accept("TRANSACTION"):
+        if read.accept("SNAPSHOT"):
+            raise Unsupported(
+                "snapshots are not supported", hint="Leave SET TRANSACTION SNAPSHOT out."
+            )
+        return Set(dict(_modes(read)), local=True)
+    if read.accept("CONSTRAINTS"):
+        return Ignored("SET CONSTRAINTS")
+    local = read.accept("LOCAL")
+    local or read.accept("SESSION")
+    name = _special_name(read)
+    if name in ("role", "session_authorization"):
+        return _no_other_role(read)
+    return Set({name: _value(read)}, local)
+
+
+def _special_name(read: Reader) -> str:
+    """The setting that is to change, read up to its value."""
+    for words, name in ((("TIME", "ZONE"), "timezone"), (("NAMES",), "client_encoding")):
+        if read.accept(*words):
+            return name
+    for words, name in ((("ROLE",), "role"), (("AUTHORIZATION",), "session_authorization")):
+        if read.accept(*words):
+            read.accept("=") or read.accept("TO")
+            return name
+    name = read.setting()
+    if not (read.accept("=") or read.accept("TO")):
+        raise read.unexpected()
+    return name
+
+
+def _value(read: Reader) -> str | None:
+    if read.accept("DEFAULT") or read.accept("LOCAL"):
+        read.expect_end()
+        return None
+    if read.accept("INTERVAL"):
+        raise InvalidParameter(
+            "time zones as intervals are not supported", hint="SET TIME ZONE 'Europe/Berlin'"
+        )
+    return read.list_of_values()
+
+
+def _no_other_role(read: Reader) -> Command:
+    if read.accept("NONE") or read.accept("DEFAULT"):
+        return Ignored("SET")
+    raise Refused("a session cannot change its role", hint="Log in as the other user.")
+
+
+def _show(read: Reader) -> Command:
+    for words, name in (
+        (("TIME", "ZONE"), "timezone"),
+        (("TRANSACTION", "ISOLATION", "LEVEL"), "transaction_isolation"),
+        (("SESSION", "AUTHORIZATION"), "session_authorization"),
+    ):
+        if read.accept(*words):
+            read.expect_end()
+            return Show(name)
+    name = read.setting()
+    read.expect_end()
+    return Show(name)
+
+
+def _reset(read: Reader) -> Command:
+    if read.accept("ALL"):
+        return Reset(None)
+    if read.accept("ROLE") or read.accept("SESSION", "AUTHORIZATION"):
+        return Ignored("RESET")
+    if read.accept("TIME", "ZONE"):
+        return Reset("timezone")
+    name = read.setting()
+    read.expect_end()
+    return Reset(name)
+
+
+def _discard(read: Reader) -> Command:
+    for what in ("ALL", "PLANS", "SEQUENCES", "TEMPORARY", "TEMP"):
+        if read.accept(what):
+            read.expect_end()
+            return Discard(what)
+    raise read.unexpected()
+
+
+# ------------------------------------------------------------------ EXPLAIN, PREPARE
+
+
+def _explain(read: Reader) -> Command:
+    options = read.options() if read.accept("(") else {}
+    for word in ("ANALYZE", "ANALYSE", "VERBOSE"):
+        if read.accept(word):
+            options[word.lower()] = "on"
+    if _on(options.get("analyze", "off")) or _on(options.get("analyse", "off")):
+        raise Unsupported(
+            "EXPLAIN ANALYZE would run the query and show how many private rows it met",
+            hint="EXPLAIN alone shows the derivation, the noise and the price, free of charge.",
+        )
+    format = options.get("format", "text").lower()
+    if format not in ("text", "json"):
+        raise Unsupported(f"EXPLAIN has no format {format}", hint="FORMAT TEXT or FORMAT JSON.")
+    return Explain(_query(read), "json" if format == "json" else "text")
+
+
+def _on(value: str) -> bool:
+    return value.lower() not in ("off", "false", "0")
+
+
+def _query(read: Reader) -> Statement:
+    """The rest of the statement, which has to be a query."""
+    rest = read.rest()
+    if not rest.tokens:
+        raise read.unexpected()
+    if not isinstance(parse(rest), Select):
+        raise Unsupported("only queries can stand here", hint="It starts with SELECT or WITH.")
+    return rest
+
+
+def _prepare(read: Reader) -> Command:
+    if read.accept("TRANSACTION"):
+        raise _two_phase()
+    name = read.name()
+    types = tuple(read.list_in_brackets()) if read.accept("(") else ()
+    read.expect("AS")
+    return Prepare(name, types, _query(read))
+
+
+def _execute(read: Reader) -> Command:
+    name = read.name()
+    arguments = tuple(read.constants()) if read.accept("(") else ()
+    read.expect_end()
+    return ExecutePrepared(name, arguments)
+
+
+def _deallocate(read: Reader) -> Command:
+    read.accept("PREPARE")
+    return Deallocate(None if read.accept("ALL") else read.last_name())
+
+
+# ------------------------------------------------------------------ cursors
+
+
+def _declare(read: Reader) -> Command:
+    name = read.name()
+    while read.accept_any("BINARY", "INSENSITIVE", "ASENSITIVE", "SCROLL", "NO"):
+        pass
+    read.expect("CURSOR")
+    hold = read.accept("WITH", "HOLD")
+    hold or read.accept("WITHOUT", "HOLD")
+    read.expect("FOR")
+    return Declare(name, hold, _query(read))
+
+
+def _fetch(read: Reader) -> Command:
+    return _fetched(read, move=False)
+
+
+def _move(read: Reader) -> Command:
+    return _fetched(read, move=True)
+
+
+def _fetched(read: Reader, *, move: bool) -> Fetch:
+    kind, count = _direction(read)
+    read.accept("FROM") or read.accept("IN")
+    return Fetch(read.last_name(), kind, count, move)
+
+
+def _direction(read: Reader) -> tuple[Literal["forward", "absolute", "relative"], int]:
+    for word, (kind, count) in _PLACES.items():
+        if read.accept(word):
+            return kind, count
+    if read.accept("ABSOLUTE"):
+        return "absolute", read.integer()
+    if read.accept("RELATIVE"):
+        return "relative", read.integer()
+    sign = -1 if read.accept("BACKWARD") else 1
+    sign == -1 or read.accept("FORWARD")
+    if read.accept("ALL"):
+        return "forward", sign * ALL
+    return "forward", sign * (read.integer() if read.at_integer() else 1)
+
+
+_PLACES: Final[dict[str, tuple[Literal["forward", "absolute"], int]]] = {
+    "NEXT": ("forward", 1),
+    "PRIOR": ("forward", -1),
+    "FIRST": ("absolute", 1),
+    "LAST": ("absolute", -1),
+}
+
+
+def _close(read: Reader) -> Command:
+    return CloseCursor(None if read.accept("ALL") else read.last_name())
+
+
+# ------------------------------------------------------------------ COPY
+
+
+def _copy(read: Reader) -> Command:
+    if not read.accept("("):
+        return _copy_of_a_table(read)
+    query = read.in_brackets()
+    if not isinstance(parse(query), Select):
+        raise ReadOnly("COPY can only take the rows of a query")
+    read.expect("TO")
+    _only_stdout(read)
+    read.accept("WITH")
+    options = read.options() if read.accept("(") else _old_options(read)
+    read.expect_end()
+    return Copy(query, options)
+
+
+def _copy_of_a_table(read: Reader) -> Command:
+    words = [token.text.upper() for token in read.rest().tokens]
+    if "FROM" in words:
+        raise ReadOnly("cannot execute COPY FROM in a read-only transaction")
+    raise Refused(
+        "COPY of a table would release its rows",
+        hint="COPY (SELECT count(*) FROM ...) TO STDOUT copies an answer.",
+    )
+
+
+def _only_stdout(read: Reader) -> None:
+    if not read.accept("STDOUT"):
+        raise Refused("COPY to a file or program is not allowed", hint="COPY ... TO STDOUT")
+
+
+def _old_options(read: Reader) -> dict[str, str]:
+    """The syntax before Postgres 9: BINARY, CSV HEADER, DELIMITER AS 'x', NULL AS 'x' ..."""
+    options: dict[str, str] = {}
+    while not read.at_end():
+        if word := read.accept_any("BINARY", "CSV"):
+            options["format"] = word.lower()
+        elif read.accept("HEADER"):
+            options["header"] = "on"
+        elif word := read.accept_any("DELIMITER", "NULL", "QUOTE", "ESCAPE"):
+            read.accept("AS")
+            options[word.lower()] = read.text()
+        else:
+            raise read.unexpected()
+    return options
+
+
+def _ignored(tag: str) -> Callable[[Reader], Command]:
+    return lambda read: Ignored(tag)
+
+
+def _select(read: Reader) -> Command:
+    return Select(read.statement)
+
+
+_COMMANDS: Final[dict[str, Callable[[Reader], Command]]] = {
+    "SELECT": _select,
+    "WITH": _select,
+    "VALUES": _select,
+    "TABLE": _select,
+    "BEGIN": _begin,
+    "START": _start,
+    "COMMIT": _commit,
+    "END": _commit,
+    "ROLLBACK": _rollback,
+    "ABORT": _rollback,
+    "SAVEPOINT": lambda read: Savepoint(read.last_name()),
+    "RELEASE": _release,
+    "SET": _set,
+    "SHOW": _show,
+    "RESET": _reset,
+    "DISCARD": _discard,
+    "EXPLAIN": _explain,
+    "PREPARE": _prepare,
+    "EXECUTE": _execute,
+    "DEALLOCATE": _deallocate,
+    "DECLARE": _declare,
+    "FETCH": _fetch,
+    "MOVE": _move,
+    "CLOSE": _close,
+    "COPY": _copy,
+    "LISTEN": _ignored("LISTEN"),
+    "UNLISTEN": _ignored("UNLISTEN"),
+    "NOTIFY": _ignored("NOTIFY"),
+}

@@ -1,0 +1,106 @@
+"""Prepared statements and portals, as a session keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dp4sql.algebra.types import Type
+from dp4sql.catalog.lexer import Statement
+from dp4sql.catalog.route import Route
+from dp4sql.errors import (
+    DuplicatePortal,
+    DuplicateStatement,
+    LimitExceeded,
+    UndefinedPortal,
+    UndefinedStatement,
+)
+from dp4sql.session.commands import Command
+from dp4sql.session.results import Result
+from dp4sql.wire.messages import Field
+
+MAX_STATEMENTS = 1000
+MAX_PORTALS = 1000
+MAX_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement with what Describe tells of it. `command` is None for an empty statement.
+
+    `route` is None where the session itself answers; `types` are the parameters' types for the
+    pipeline, `oids` the same for the client. `inner` is the query inside EXPLAIN, COPY and DECLARE.
+    """
+
+    statement: Statement
+    command: Command | None
+    route: Route | None = None
+    oids: tuple[int, ...] = ()
+    types: tuple[Type, ...] = ()
+    fields: tuple[Field, ...] | None = None
+    inner: Prepared | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Parameter values as they were sent, and their format codes (one each)."""
+
+    values: tuple[bytes | None, ...] = ()
+    formats: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Portal:
+    """A statement bound to arguments, and how far its rows have been sent."""
+
+    prepared: Prepared
+    arguments: Arguments
+    formats: tuple[int, ...]
+    hold: bool = False
+    result: Result | None = None
+    position: int = 0
+
+    @property
+    def size(self) -> int:
+        return sum(len(value) for value in self.arguments.values if value is not None)
+
+
+@dataclass(slots=True)
+class Names:
+    """The named and unnamed statements and portals of a session. Cursors are portals."""
+
+    statements: dict[str, Prepared] = field(default_factory=dict)
+    portals: dict[str, Portal] = field(default_factory=dict)
+
+    def statement(self, name: str) -> Prepared:
+        if name not in self.statements:
+            shown = f'prepared statement "{name}"' if name else "unnamed prepared statement"
+            raise UndefinedStatement(f"{shown} does not exist")
+        return self.statements[name]
+
+    def portal(self, name: str, what: str = "portal") -> Portal:
+        if name not in self.portals:
+            raise UndefinedPortal(f'{what} "{name}" does not exist')
+        return self.portals[name]
+
+    def check_free(self, name: str) -> None:
+        if name and name in self.statements:
+            raise DuplicateStatement(f'prepared statement "{name}" already exists')
+
+    def add_statement(self, name: str, prepared: Prepared) -> None:
+        self.check_free(name)
+        kept = sum(len(found.statement.text) for found in self.statements.values())
+        if len(self.statements) >= MAX_STATEMENTS or kept > MAX_BYTES:
+            raise LimitExceeded("too many prepared statements", hint="DEALLOCATE those not in use.")
+        self.statements[name] = prepared
+
+    def add_portal(self, name: str, portal: Portal, what: str = "portal") -> None:
+        if name and name in self.portals:
+            raise DuplicatePortal(f'{what} "{name}" already exists')
+        kept = sum(found.size for found in self.portals.values())
+        if len(self.portals) >= MAX_PORTALS or kept > MAX_BYTES:
+            raise LimitExceeded("too many open portals and cursors", hint="Close those not in use.")
+        self.portals[name] = portal
+
+    def end_transaction(self) -> None:
+        """Portals live as long as their transaction, cursors WITH HOLD as long as the session."""
+        self.portals = {name: portal for name, portal in self.portals.items() if portal.hold}

@@ -1,0 +1,266 @@
+"""One client's session: messages in, replies out.
+
+Query, Parse, Bind, Describe, Execute ...
+  | grammar.parse      what the statement asks
+  | catalog.route      whose it is: the pipeline's, the empty Postgres's, or the session's own
+  | _prepare           columns and parameter types; reads no data, costs nothing
+  | _run               a released or relayed answer, or a change of the session
+RowDescription, DataRow ..., CommandComplete
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, assert_never
+
+from dp4sql.catalog import lexer
+from dp4sql.catalog.lexer import Statement
+from dp4sql.errors import (
+    Dp4sqlError,
+    InternalError,
+    ProtocolViolation,
+    QueryCanceled,
+    SyntaxError_,
+    Unsupported,
+)
+from dp4sql.session import commands as c
+from dp4sql.session.answers import Answers, placed
+from dp4sql.session.grammar import parse
+from dp4sql.session.prepared import Arguments, Portal, Prepared
+from dp4sql.session.results import Result
+from dp4sql.session.runner import Runner
+from dp4sql.session.state import REPORTED, State
+from dp4sql.wire import messages as m
+from dp4sql.wire.connection import Connection
+from dp4sql.wire.values import formats_for
+
+log = logging.getLogger(__name__)
+
+FLUSH_AT: Final = 1 << 16
+ROWS_AT_ONCE: Final = 256
+
+#: Faults of the proxy itself. They end the statement, not the session, and say nothing to the client.
+_FAULTS: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+class Session:
+    """Acts on the messages of one connection, one after the other.
+
+    `drain` writes what `connection` holds to the socket and waits while the client is slow.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        state: State,
+        answers: Answers,
+        drain: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._out, self._state, self._answers, self._drain = connection, state, answers, drain
+        self._runner = Runner(connection, state, answers)
+        self._reported = state.current
+        self._deadline: asyncio.Timeout | None = None
+        self._cancelled = False
+
+    @property
+    def busy(self) -> bool:
+        return self._deadline is not None
+
+    def cancel(self) -> None:
+        """Stop the running statement, if there is one."""
+        if self._deadline is not None:
+            self._cancelled = True
+            self._deadline.reschedule(asyncio.get_running_loop().time())
+
+    def close(self) -> None:
+        self._answers.close()
+
+    # ------------------------------------------------------------ messages
+
+    async def handle(self, event: m.Message) -> None:
+        """Act on one message. Errors are reported to the client, whatever they are."""
+        try:
+            await self._limited(event)
+        except Dp4sqlError as error:
+            self.fail(error)
+        except _FAULTS:
+            log.exception("a statement failed inside the proxy")
+            self.fail(InternalError("internal error", hint="The proxy's log holds the details."))
+
+    def fail(self, error: Dp4sqlError) -> None:
+        self._state.fail()
+        self._out.fail(error, self._state.status)
+
+    async def _limited(self, event: m.Message) -> None:
+        """Within statement_timeout, and until a cancel request comes."""
+        self._cancelled = False
+        try:
+            async with asyncio.timeout(self._state.statement_timeout) as self._deadline:
+                await self._act(event)
+        except TimeoutError:
+            why = "user request" if self._cancelled else "statement timeout"
+            raise QueryCanceled(f"canceling statement due to {why}") from None
+        finally:
+            self._deadline = None
+
+    async def _act(self, event: m.Message) -> None:
+        match event:
+            case m.Query(sql):
+                await self._query(sql)
+            case m.Parse():
+                await self._parse(event)
+            case m.Bind():
+                self._bind(event)
+            case m.Describe(target, name):
+                self._describe(target, name)
+            case m.Execute(name, limit):
+                await self._execute(name, limit)
+            case m.Close(target, name):
+                names = (
+                    self._runner.names.statements if target == "S" else self._runner.names.portals
+                )
+                names.pop(name, None)
+                self._out.send(m.CLOSE_COMPLETE)
+            case m.Sync():
+                self._end_of_batch()
+            case m.Flush():
+                self._out.flush_now = True
+            case m.FunctionCall():
+                raise Unsupported("function calls are not supported", hint="SELECT the function.")
+            case m.CopyFromClient() | m.Terminate() | m.Password():
+                pass
+            case _:
+                assert_never(event)
+
+    def _end_of_batch(self) -> None:
+        if not self._state.in_transaction:
+            self._runner.names.end_transaction()
+        self._out.ready(self._state.status)
+
+    # ------------------------------------------------------------ simple query
+
+    async def _query(self, sql: str) -> None:
+        self._runner.names.statements.pop("", None)
+        self._runner.names.portals.pop("", None)
+        # All of it is read before any of it runs, as in Postgres.
+        parsed = [(statement, _parsed(statement)) for statement in lexer.statements(sql)]
+        if not parsed:
+            self._out.send(m.EMPTY_QUERY)
+        for statement, command in parsed:
+            prepared = await self._runner.prepare(statement, command, (), describe=False)
+            result = await self._runner.run(prepared, Arguments(), ())
+            if result.fields is not None:
+                self._out.send(m.row_description(result.fields, result.formats))
+            await self._send_rows(result.rows)
+            self._complete(result, len(result.rows))
+        self._end_of_batch()
+
+    # ------------------------------------------------------------ extended query
+
+    async def _parse(self, event: m.Parse) -> None:
+        self._runner.names.check_free(event.name)
+        found = lexer.statements(event.sql)
+        if len(found) > 1:
+            raise SyntaxError_(
+                "cannot insert multiple commands into a prepared statement",
+                position=found[1].start + 1,
+            )
+        if found:
+            command = _parsed(found[0])
+            oids = event.parameter_oids
+            prepared = await self._runner.prepare(found[0], command, oids, describe=True)
+        else:
+            prepared = Prepared(Statement("", 0, ()), None)
+        self._runner.names.statements.pop("", None)
+        self._runner.names.add_statement(event.name, prepared)
+        self._out.send(m.PARSE_COMPLETE)
+
+    def _bind(self, event: m.Bind) -> None:
+        prepared = self._runner.names.statement(event.statement)
+        if prepared.command is not None:
+            self._runner.check_transaction(prepared.command)
+        given, wanted = len(event.parameters), len(prepared.oids)
+        if given != wanted:
+            raise ProtocolViolation(
+                f"bind message supplies {given} parameters, "
+                f'but prepared statement "{event.statement}" requires {wanted}'
+            )
+        codes = formats_for(event.parameter_formats, given, "parameter")
+        formats = formats_for(event.result_formats, len(prepared.fields or ()), "result")
+        if not event.portal:
+            self._runner.names.portals.pop("", None)
+        portal = Portal(prepared, Arguments(event.parameters, codes), formats)
+        self._runner.names.add_portal(event.portal, portal)
+        self._out.send(m.BIND_COMPLETE)
+
+    def _describe(self, target: m.Target, name: str) -> None:
+        if target == "S":
+            prepared = self._runner.names.statement(name)
+            self._out.send(m.parameter_description(prepared.oids))
+            formats: tuple[int, ...] = (0,) * len(prepared.fields or ())
+        else:
+            portal = self._runner.names.portal(name)
+            prepared, formats = portal.prepared, portal.formats
+        if prepared.fields is None:
+            self._out.send(m.NO_DATA)
+        else:
+            self._out.send(m.row_description(prepared.fields, formats))
+
+    async def _execute(self, name: str, limit: int) -> None:
+        portal = self._runner.names.portal(name)
+        if portal.prepared.command is None:
+            self._out.send(m.EMPTY_QUERY)
+            return
+        self._runner.check_transaction(portal.prepared.command)
+        result = await self._runner.result(portal, portal.formats)
+        whole = result.fields is None or limit == 0
+        start, total = portal.position, len(result.rows)
+        portal.position = total if whole else min(start + limit, total)
+        await self._send_rows(result.rows[start : portal.position])
+        sent = portal.position - start
+        if not whole and sent == limit:
+            self._out.send(m.PORTAL_SUSPENDED)
+        else:
+            self._complete(result, sent)
+
+    # ------------------------------------------------------------ replies
+
+    async def _send_rows(self, rows: Sequence[bytes]) -> None:
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            self._out.send(*rows[start : start + ROWS_AT_ONCE])
+            if self._out.unsent > FLUSH_AT:
+                await self._drain()
+
+    def _complete(self, result: Result, sent: int) -> None:
+        for notice in result.notices:
+            self._out.send(notice)
+        if self._state.current is not self._reported:
+            self._report_settings()
+        self._out.send(m.command_complete(f"{result.tag} {sent}" if result.counted else result.tag))
+
+    def _report_settings(self) -> None:
+        """Tell the client which of the settings it follows have changed."""
+        before, now = State(), self._state
+        before.fixed, before.defaults, before.current = now.fixed, now.defaults, self._reported
+        old, new = before.reported(), now.reported()
+        for name in REPORTED:
+            if old[name] != new[name]:
+                self._out.send(m.parameter_status(name, new[name]))
+        self._reported = now.current
+
+
+def _parsed(statement: Statement) -> c.Command:
+    with placed(statement):
+        return parse(statement)
