@@ -35,7 +35,7 @@ def check(schema: Schema, policies: tuple[Policy, ...], source: Source) -> tuple
         _check_complete(schema, policies, source)
         _check_max_owned(schema, policies, source)
         _check_protection(schema, policies, source)
-        policies = tuple(_completed(schema, policy) for policy in policies)
+        policies = tuple(_completed(schema, policy, source) for policy in policies)
     for policy in policies:
         for name, label in policy.labels.items():
             if name in schema.tables:
@@ -155,7 +155,9 @@ def _unlabelled(schema: Schema, policy: Policy, source: Source) -> list[str]:
     return [table for table in owned_tables(schema, policy.entity) if table not in written]
 
 
-def _completed(schema: Schema, policy: Policy) -> Policy:
+def _completed(schema: Schema, policy: Policy, source: Source) -> Policy:
+    if source.broken(("policies", policy.name, "labels")):
+        return policy
     left_out = {t: Pub() for t in owned_tables(schema, policy.entity) if t not in policy.labels}
     return replace(policy, labels={**policy.labels, **left_out})
 

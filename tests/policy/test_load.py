@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import university
 
 from dp4sql.algebra.schema import ForeignKey, Frequency
 from dp4sql.algebra.types import Type, Value
 from dp4sql.policy import load_policy
 from dp4sql.policy.labels import Del, Pub, Rep
 from dp4sql.policy.types import parse_type
+
+from .support import university
 
 
 def test_labels_epsilon_and_budget() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from pydantic import Field
-from support import problems, the_problem, university
 
 from dp4sql.errors import PolicyError
 from dp4sql.policy import FileModel, Lines, load_policy, validate_section
+
+from .support import problems, the_problem, university
 
 HEAD = "tables: {t: {key: [k], columns: {k: integer}}}\n"
 TAIL = "policies: {p: {entity: t, epsilon: 1, labels: {t: del}}}\n"
