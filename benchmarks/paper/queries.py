@@ -1,0 +1,152 @@
+"""The paper's queries (its Appendix A and section 9) and the smallest schemas on which printed rules fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+_SECTIONS = (
+    "SELECT e2.{key}, COUNT(*) AS n FROM (SELECT e1.sid, COUNT(*) AS c FROM enrollment e1 GROUP BY e1.sid) t "
+    "JOIN enrollment e2 ON t.sid = e2.sid WHERE t.c {test} GROUP BY e2.{key}"
+)
+_TAUGHT = "SELECT s.fid, {} AS n FROM section s JOIN enrollment e ON s.sid = e.sid GROUP BY s.fid"
+
+QUERIES: dict[tuple[int, str], str] = {
+    (8, "Q1"): _SECTIONS.format(key="uid", test="< 10"),
+    (8, "Q2"): _SECTIONS.format(key="review", test="> 15"),
+    (
+        8,
+        "Q3",
+    ): "SELECT COUNT(*) AS n FROM (SELECT e.uid, COUNT(*) AS c FROM enrollment e GROUP BY e.uid) t "
+    "JOIN scholarship s ON t.uid = s.uid WHERE t.c > 4",
+    (8, "Q4 SUM"): _TAUGHT.format("SUM(e.review)"),
+    (8, "Q4 CNT"): _TAUGHT.format("COUNT(e.review)"),
+    (
+        10,
+        "Q1",
+    ): "SELECT l_returnflag, COUNT(*) AS n FROM lineitem WHERE l_shipdate <= DATE '1998-09-02' GROUP BY l_returnflag",
+    (
+        10,
+        "Q4",
+    ): "SELECT o_orderpriority, COUNT(*) AS n FROM orders WHERE o_orderdate >= DATE '1993-07-01' "
+    "AND o_orderdate < DATE '1993-10-01' AND EXISTS (SELECT * FROM lineitem WHERE l_orderkey = o_orderkey "
+    "AND l_commitdate < l_receiptdate) GROUP BY o_orderpriority",
+    (
+        10,
+        "Q13",
+    ): "SELECT c_count, COUNT(*) AS n FROM (SELECT c_custkey, COUNT(o_orderkey) AS c_count FROM customer "
+    "LEFT JOIN orders ON c_custkey = o_custkey AND o_comment NOT LIKE '%special%requests%' GROUP BY c_custkey) c "
+    "GROUP BY c_count",
+    (
+        10,
+        "Q16",
+    ): "SELECT p_brand, COUNT(DISTINCT ps_suppkey) AS n FROM partsupp, part WHERE p_partkey = ps_partkey "
+    "AND p_size IN (49, 14, 23, 45, 19, 3, 36, 9) GROUP BY p_brand",
+}
+
+
+@dataclass(frozen=True)
+class CounterExample:
+    """`printed` is the bound of the printed rules; two databases that exceed it stand in tests/soundness."""
+
+    policy: dict[str, Any]
+    entity: str
+    sql: str
+    printed: int
+
+
+def _university(entity: str, labels: dict[str, Any]) -> dict[str, Any]:
+    number = {"type": "integer"}
+    tables = {
+        "student": {
+            "key": ["uid"],
+            "rows": 9,
+            "columns": {"uid": number, "major": {"type": "text", "domain": ["CS", "Math"]}},
+        },
+        "faculty": {
+            "key": ["fid"],
+            "columns": {"fid": number, "salary": {"type": "integer", "range": [0, 100]}},
+        },
+        "section": {
+            "key": ["sid"],
+            "foreign_keys": {"fid": "faculty"},
+            "max_frequency": {"fid": 3},
+            "columns": {
+                "sid": number,
+                "fid": number,
+                "title": {"type": "text", "domain": ["NLP", "Calc"]},
+            },
+        },
+        "enrollment": {
+            "key": ["eid"],
+            "foreign_keys": {"sid": "section", "uid": "student"},
+            "max_frequency": {"sid": 20, "uid": 6},
+            "columns": {
+                "eid": number,
+                "sid": number,
+                "uid": number,
+                "grade": {"type": "integer", "range": [0, 100]},
+            },
+        },
+        "scholarship": {
+            "key": ["aid"],
+            "foreign_keys": {"uid": "student"},
+            "max_frequency": {"uid": 2},
+            "columns": {
+                "aid": number,
+                "uid": number,
+                "kind": {"type": "integer", "domain": [0, 1]},
+            },
+        },
+    }
+    named = {
+        "student": "pub",
+        "faculty": "pub",
+        "section": "pub",
+        "enrollment": "pub",
+        "scholarship": "pub",
+        **labels,
+    }
+    return {
+        "dp4sql": 1,
+        "tables": tables,
+        "policies": {entity: {"entity": entity, "epsilon": 1, "labels": named}},
+    }
+
+
+COUNTER_EXAMPLES = {
+    "D1": CounterExample(
+        _university("faculty", {"faculty": {"rep": ["salary"]}}),
+        "faculty",
+        "SELECT SUM(f.salary) AS n FROM section s JOIN faculty f ON s.fid = f.fid",
+        0,
+    ),
+    "D2": CounterExample(
+        _university(
+            "student",
+            {
+                "student": "del",
+                "enrollment": {"rep": ["uid", "grade", "sid"]},
+                "scholarship": "del",
+            },
+        ),
+        "student",
+        "SELECT title, COUNT(*) AS n FROM enrollment JOIN section USING (sid) GROUP BY title",
+        0,
+    ),
+    "D3": CounterExample(
+        _university(
+            "student", {"student": "del", "enrollment": "del", "scholarship": {"rep": ["uid"]}}
+        ),
+        "student",
+        "SELECT COUNT(*) AS n FROM scholarship JOIN (SELECT uid FROM student WHERE major = 'CS') s USING (uid)",
+        0,
+    ),
+    "D5": CounterExample(
+        _university("student", {"student": "del", "enrollment": "del", "scholarship": "del"}),
+        "student",
+        "SELECT COUNT(*) AS n FROM enrollment JOIN (SELECT s.uid, c.cnt FROM student s JOIN (SELECT major, COUNT(*) AS cnt "
+        "FROM student GROUP BY major) c USING (major)) x USING (uid) WHERE cnt > 3",
+        6,
+    ),
+}
