@@ -75,7 +75,8 @@ def test_noise_is_near_the_truth_and_charged(pipeline: Pipeline) -> None:
 
 
 def test_public_answers_are_exact_and_free(pipeline: Pipeline, database: Path) -> None:
-    sql = "SELECT s.fid, AVG(e.review) AS r FROM section s JOIN enrollment e ON s.sid = e.sid GROUP BY s.fid ORDER BY s.fid"
+    sql = """SELECT s.fid, AVG(e.review) AS r FROM section s JOIN enrollment e ON s.sid = e.sid
+             GROUP BY s.fid ORDER BY s.fid"""
     released = answer(pipeline, sql)
     with duckdb.connect(str(database), read_only=True) as plain:
         truth = plain.execute(sql).fetchall()
