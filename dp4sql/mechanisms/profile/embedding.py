@@ -104,8 +104,14 @@ def _normalised(x: Vector, weights: dict[str, Vector], prefix: str) -> Vector:
     return np.asarray(centred / spread * weights[f"{prefix}weight"] + weights[f"{prefix}bias"])
 
 
-_erf = np.vectorize(math.erf, otypes=[np.float32])
-
-
 def _gelu(x: Vector) -> Vector:
     return np.asarray(x * np.float32(0.5) * (1 + _erf(x / np.float32(math.sqrt(2)))))
+
+
+def _erf(x: Vector) -> Vector:
+    """Abramowitz and Stegun, 7.1.26: within 1.5e-7, which is as fine as float32 is."""
+    t = 1 / (1 + np.float32(0.3275911) * np.abs(x))
+    series = t * (
+        0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
+    )
+    return np.asarray(np.sign(x) * (1 - series * np.exp(-x * x)), dtype=np.float32)

@@ -34,9 +34,13 @@ class Reading:
         self.source.report(("profiles", self.name, *where), found, hint, rule)
 
     def adopt(self, where: Where, error: PolicyError) -> None:
-        """Problems of another file, in the place of the entry that names it."""
+        """Problems of another file: on its own line where there is one, else on the entry's."""
         at = ("profiles", self.name, *where)
-        self.source.reports.extend((at, problem) for problem in error.problems)
+        for problem in error.problems:
+            if problem.line:
+                self.source.reports.append((at, problem))
+            else:
+                self.source.report(at, f"{problem.file}: {problem.found}", problem.hint)
 
 
 def rep(policy: Policy, table: str) -> frozenset[str]:

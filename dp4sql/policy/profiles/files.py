@@ -25,6 +25,7 @@ SHIPPED: Final = Path(__file__).parents[3] / "policies"
 
 
 def bad(file: str, line: int, found: str, hint: str) -> PolicyError:
+    """One problem; line 0 is about the file as a whole."""
     return PolicyError([Problem(file, line, found, hint)])
 
 
