@@ -1,0 +1,256 @@
+"""The command `dp4sql`: arguments in, messages and exit codes out.
+
+Exit codes: 0 done, 1 what was asked for cannot be done, 2 the command line is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO, TypeAlias
+
+import dp4sql
+from dp4sql.errors import Dp4sqlError, PolicyError
+
+DESCRIPTION = """\
+dp4sql answers SQL with differential privacy. It stands between Postgres clients and a database,
+and adds to each answer the noise that the curator's policy asks for.
+"""
+
+EXAMPLES = """\
+examples:
+  dp4sql demo --serve
+      data, a proxy and three answers to look at; then psql can go on
+  dp4sql explain --policy policies/university.yaml "SELECT COUNT(*) FROM student"
+      bound, noise and price of a query, without any data
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code."""
+    args = _parser().parse_args(arguments)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except Dp4sqlError as error:
+        _tell(error, sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; closing must not try to write the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _tell(error: Dp4sqlError, out: TextIO) -> None:
+    print(error.message if isinstance(error, PolicyError) else f"dp4sql: {error.message}", file=out)
+    for name, text in (("detail", error.detail), ("hint", error.hint)):
+        if text:
+            print(f"  {name}: {text}", file=out)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "dp4sql",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"dp4sql {dp4sql.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add in (_serve, _demo, _explain, _user):
+        add(commands)
+    return parser
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def _command(commands: Commands, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _database(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--database",
+        required=True,
+        metavar="URL",
+        help="duckdb:///FILE, parquet:///FOLDER or postgresql://USER@HOST/NAME",
+    )
+
+
+def _policy(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--policy",
+        required=True,
+        metavar="FILE",
+        help="the policy file, such as policies/tpch.yaml",
+    )
+
+
+# ------------------------------------------------------------------ serve
+
+
+def _serve(commands: Commands) -> None:
+    command = _command(
+        commands,
+        "serve",
+        "answer Postgres clients until SIGTERM or Ctrl-C",
+        "  dp4sql serve --policy policies/university.yaml --database duckdb:///university.duckdb\n"
+        "  dp4sql serve --policy shop.yaml --database postgresql://reader@db/shop \\\n"
+        "      --ledger shop.ledger --listen 0.0.0.0:6432 --users users.txt --tls server.crt server.key\n",
+    )
+    _policy(command)
+    _database(command)
+    command.add_argument(
+        "--listen",
+        default="127.0.0.1:6432",
+        metavar="HOST:PORT",
+        help="where clients connect (127.0.0.1:6432); port 0 takes a free one",
+    )
+    command.add_argument(
+        "--ledger", metavar="FILE", help="what was spent (the database's name with .ledger)"
+    )
+    command.add_argument(
+        "--name", help="the database name clients ask for (the policy file's name)"
+    )
+    command.add_argument(
+        "--users",
+        metavar="FILE",
+        help="who may log in, as dp4sql user writes it; without it anyone on this machine",
+    )
+    command.add_argument(
+        "--tls", nargs=2, metavar=("CERT", "KEY"), help="PEM files: certificate chain and key"
+    )
+    command.add_argument(
+        "--catalog", metavar="URL", help="an empty Postgres that answers catalog queries (its own)"
+    )
+    command.set_defaults(run=serve)
+
+
+def serve(args: argparse.Namespace) -> int:
+    import uvloop
+
+    uvloop.run(_served(args))
+    return 0
+
+
+async def _served(args: argparse.Namespace) -> None:
+    from dp4sql.server import Options, tls_context
+    from dp4sql.serving import address, proxy, until_stopped
+    from dp4sql.wire.auth import load_users
+
+    logging.basicConfig(
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
+    )
+    name = args.name or Path(args.policy).stem
+    options = Options(
+        database=name,
+        users=load_users(args.users) if args.users else None,
+        trust=not args.users,
+        tls=tls_context(*args.tls) if args.tls else None,
+        catalog=args.catalog,
+    )
+    policy = dp4sql.load_policy(args.policy)
+    async with proxy(policy, args.database, args.ledger, options, address(args.listen)) as found:
+        who = "users of " + args.users if args.users else "anyone on this machine"
+        print(f"dp4sql {dp4sql.__version__} listens on {found} for {who}", flush=True)
+        print(f"  {found.psql(name, 'me')}", flush=True)
+        await until_stopped()
+    print("stopped")
+
+
+# ------------------------------------------------------------------ explain
+
+
+def _explain(commands: Commands) -> None:
+    command = _command(
+        commands,
+        "explain",
+        "bound, derivation, noise and price of a query; reads no data and costs nothing",
+        '  dp4sql explain --policy policies/university.yaml "SELECT AVG(salary) FROM faculty"\n'
+        "  dp4sql explain --policy policies/tpch.yaml --json - < query.sql\n",
+    )
+    _policy(command)
+    command.add_argument("--json", action="store_true", help="the same as JSON, numbers exact")
+    command.add_argument("sql", metavar="SQL", help="one SELECT; - reads it from standard input")
+    command.set_defaults(run=explain)
+
+
+def explain(args: argparse.Namespace) -> int:
+    sql = sys.stdin.read() if args.sql == "-" else args.sql
+    explanation = dp4sql.explain(args.policy, sql)
+    print(json.dumps(explanation.as_json(), indent=2) if args.json else explanation.text())
+    return 0
+
+
+# ------------------------------------------------------------------ demo
+
+
+def _demo(commands: Commands) -> None:
+    command = _command(
+        commands,
+        "demo",
+        "make two data sets, start proxies, and ask three questions through psycopg",
+        "  dp4sql demo\n  dp4sql demo --scale 1 --serve\n",
+    )
+    command.add_argument("--scale", default="0.01", help="scale factor of TPC-H (0.01)")
+    command.add_argument("--serve", action="store_true", help="leave the proxies running")
+    command.add_argument(
+        "--listen",
+        default="127.0.0.1:6432",
+        metavar="HOST:PORT",
+        help="the first of two ports (127.0.0.1:6432)",
+    )
+    command.add_argument("--directory", default=".demo", help="where data and ledgers stay (.demo)")
+    command.set_defaults(run=demo)
+
+
+def demo(args: argparse.Namespace) -> int:
+    import uvloop
+
+    from dp4sql.demo import demonstrate
+    from dp4sql.serving import address
+
+    uvloop.run(demonstrate(Path(args.directory), args.scale, address(args.listen), args.serve))
+    return 0
+
+
+# ------------------------------------------------------------------ user
+
+
+def _user(commands: Commands) -> None:
+    command = _command(
+        commands,
+        "user",
+        "add a user who may log in, or change a password",
+        "  dp4sql user add users.txt alice\n  dp4sql user add users.txt alice < password.txt\n",
+    )
+    command.add_argument("action", choices=["add"])
+    command.add_argument(
+        "file", metavar="FILE", help="holds verifiers (SCRAM-SHA-256), never passwords"
+    )
+    command.add_argument("name", metavar="NAME")
+    command.set_defaults(run=user)
+
+
+def user(args: argparse.Namespace) -> int:
+    from dp4sql.wire.auth import add_user
+
+    password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    add_user(args.file, args.name, password)
+    return 0

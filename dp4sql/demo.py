@@ -1,0 +1,152 @@
+"""The demonstration: two data sets, a proxy for each, and three questions asked by psycopg over TCP."""
+
+from __future__ import annotations
+
+import sysconfig
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from textwrap import indent
+from typing import Final
+
+import psycopg
+
+import dp4sql
+from dp4sql.data import tpch, university
+from dp4sql.errors import EngineError
+from dp4sql.server import Options
+from dp4sql.serving import Address, proxy, until_stopped
+
+USER: Final = "analyst"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    database: str
+    asks: str
+    sql: str
+
+
+QUESTIONS: Final = (
+    Question(
+        "university",
+        "Who studies here, and what, is private: the counts are noisy.",
+        "SELECT major, COUNT(*) AS students\nFROM student\nGROUP BY major\nORDER BY students DESC",
+    ),
+    Question(
+        "tpch",
+        "Customers and their balances are private: count and average are noisy.",
+        "SELECT c_mktsegment AS segment, COUNT(*) AS customers, AVG(c_acctbal) AS balance\n"
+        "FROM customer\nGROUP BY c_mktsegment\nORDER BY c_mktsegment",
+    ),
+    Question(
+        "university",
+        "The course catalogue is public: the answer is exact and free of charge.",
+        "SELECT title, COUNT(*) AS sections\nFROM section\nGROUP BY title\n"
+        "ORDER BY sections DESC, title\nLIMIT 5",
+    ),
+)
+
+
+async def demonstrate(directory: Path, scale: str, listen: Address, serve: bool) -> None:
+    """Make the data in `directory` unless it is there, answer the questions, serve on if asked to."""
+    files = {
+        "university": directory / "university.duckdb",
+        "tpch": directory / f"tpch-{scale}.duckdb",
+    }
+    _make("the university", files["university"], university.generate)
+    _make(f"TPC-H at scale {scale}", files["tpch"], partial(tpch.generate, scale=scale))
+    async with AsyncExitStack() as proxies:
+        found: dict[str, Address] = {}
+        for offset, (name, file) in enumerate(files.items()):
+            at = Address(listen.host, listen.port + offset if listen.port else 0)
+            found[name] = await proxies.enter_async_context(_proxy(name, file, at))
+            print(f"proxy      {found[name]} answers for {name} under {_policy(name).name}")
+        for number, question in enumerate(QUESTIONS, 1):
+            await _ask(number, question, found[question.database])
+        await _go_on(found, serve)
+
+
+def _make(what: str, file: Path, generate: Callable[[Path], bool]) -> None:
+    print(f"data       {what}: ", end="", flush=True)
+    start = time.monotonic()
+    made = generate(file)
+    print(f"{file}, " + (f"made in {time.monotonic() - start:.1f} s" if made else "there already"))
+
+
+def _policy(name: str) -> Path:
+    """The shipped policy file: in the checkout, or where an installation puts it."""
+    places = (Path(__file__).parent.parent, Path(sysconfig.get_path("data"), "share", "dp4sql"))
+    for place in places:
+        if (file := place / "policies" / f"{name}.yaml").is_file():
+            return file
+    raise EngineError(
+        f"the policy file {name}.yaml did not come with this installation",
+        hint="Run the demonstration from a checkout of dp4sql.",
+    )
+
+
+def _proxy(name: str, file: Path, at: Address) -> AbstractAsyncContextManager[Address]:
+    policy = dp4sql.load_policy(_policy(name))
+    return proxy(policy, f"duckdb://{file.resolve()}", None, Options(name, trust=True), at)
+
+
+# ------------------------------------------------------------------ asking
+
+
+async def _ask(number: int, question: Question, at: Address) -> None:
+    print(f"\n{number}. {question.asks}\n\n{_indented(question.sql)}\n")
+    notices: list[str] = []
+    connection = await psycopg.AsyncConnection.connect(
+        host=at.host, port=at.port, user=USER, dbname=question.database, autocommit=True
+    )
+    async with connection:
+        connection.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
+        try:
+            cursor = await connection.execute(question.sql)
+        except psycopg.Error as error:
+            # A budget that is spent is an answer too.
+            print(_indented(str(error)))
+            return
+        names = [column.name for column in cursor.description or ()]
+        print(_indented(_table(names, await cursor.fetchall())))
+    print(_indented("\n".join(notices) or "exact, nothing charged"))
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """As psql draws it: numbers to the right."""
+    texts = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(names, *texts, strict=True)]
+    right = [
+        all(isinstance(value, int | Decimal) for value in column)
+        for column in zip(*rows, strict=True)
+    ]
+    lines = [" | ".join(name.center(width) for name, width in zip(names, widths, strict=True))]
+    lines.append("-+-".join("-" * width for width in widths))
+    for row in texts:
+        cells = zip(row, widths, right, strict=True)
+        lines.append(" | ".join(t.rjust(w) if r else t.ljust(w) for t, w, r in cells))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cell(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, Decimal) else str(value)
+
+
+def _indented(text: str) -> str:
+    return indent(text, "   ")
+
+
+async def _go_on(found: dict[str, Address], serve: bool) -> None:
+    if not serve:
+        print("\nmake demo SERVE=1 (or dp4sql demo --serve) leaves the proxies running for")
+    else:
+        print("\nThe proxies go on until Ctrl-C. Connect with")
+    for name, at in found.items():
+        print(f"   {at.psql(name, USER)}")
+    if serve:
+        await until_stopped()
