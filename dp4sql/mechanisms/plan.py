@@ -34,7 +34,15 @@ from dp4sql.infer.reasons import unbounded
 from dp4sql.infer.release import sensitivity
 from dp4sql.mechanisms.bins import BinFinder
 from dp4sql.mechanisms.measure import Quantity, quantities
-from dp4sql.mechanisms.stages import Measurement, Plan, PublicRead, Release, ScalarStage, Stage
+from dp4sql.mechanisms.stages import (
+    CallStage,
+    Measurement,
+    Plan,
+    PublicRead,
+    Release,
+    ScalarStage,
+    Stage,
+)
 from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.lower import Statement
@@ -51,6 +59,7 @@ class Planner:
         self._seen: dict[str, int] = {}
 
     def plan(self, statement: Statement) -> Plan:
+        self.stages += [CallStage(call) for call in statement.calls]
         final = self.split(self.resolve(statement.query.node))
         return Plan(tuple(self.stages), final, statement.query.columns, statement.parameters)
 
@@ -73,7 +82,9 @@ class Planner:
     # ------------------------------------------------------------ splitting
 
     def is_public(self, node: Node) -> bool:
-        """No policy's neighbours can differ in this view."""
+        """No policy's neighbours can differ in this view, and the database has all of it."""
+        if _has_fetched(node):
+            return False
         try:
             return all(not deriver.terms(node) for deriver in self.derivers.values())
         except (Refused, Unsupported):
@@ -90,7 +101,7 @@ class Planner:
                 return self._release_or_descend(node)
             case Scan(table):
                 raise raw_rows(table.name)
-            case Project() | Select() if _no_aggregate(node):
+            case Project() | Select() if _no_aggregate(node) and not _has_fetched(node):
                 raise self._raw(node)
             case Semi() | Join():
                 return with_inputs(node, tuple(self.split(child) for child in inputs(node)))
@@ -107,6 +118,8 @@ class Planner:
 
     def _release_or_descend(self, node: Aggregate) -> Node:
         """Release here; where no rule bounds this, release further in and aggregate what was released."""
+        if _has_fetched(node):
+            return with_inputs(node, (self.split(node.child),))
         mark = len(self.stages)
         try:
             return self._stage(self.release(node))
@@ -184,6 +197,11 @@ def map_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node:
 
 def _no_aggregate(node: Node) -> bool:
     return not any(isinstance(part, Aggregate) for part in walk_nodes(node))
+
+
+def _has_fetched(node: Node) -> bool:
+    """Whether rows of an earlier stage occur in `node`: the database does not have them."""
+    return any(isinstance(part, Fetched) for part in walk_nodes(node))
 
 
 def _identity(stage: Release | PublicRead) -> tuple[Node, tuple[tuple[str, str], ...]]:

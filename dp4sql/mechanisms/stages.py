@@ -11,6 +11,7 @@ from dp4sql.algebra.nodes import Aggregate, Node
 from dp4sql.algebra.types import Type
 from dp4sql.infer.derive import Derivation
 from dp4sql.mechanisms.measure import Column, Quantity
+from dp4sql.sql.calls import Call
 from dp4sql.sql.names import Named
 
 
@@ -58,7 +59,18 @@ class ScalarStage:
     type: Type
 
 
-Stage = Release | PublicRead | ScalarStage
+@dataclass(frozen=True, slots=True)
+class CallStage:
+    """Rows that a function in FROM releases (`dp4sql.mechanisms.functions`)."""
+
+    call: Call
+
+    @property
+    def columns(self) -> tuple[tuple[str, Type], ...]:
+        return self.call.columns
+
+
+Stage = Release | PublicRead | ScalarStage | CallStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +81,9 @@ class Plan:
     final: Node
     columns: tuple[Named, ...]
     parameters: tuple[Type, ...]
+
+    def calls(self) -> list[tuple[int, Call]]:
+        return [(i, s.call) for i, s in enumerate(self.stages) if isinstance(s, CallStage)]
 
     def releases(self) -> list[tuple[int, Release]]:
         return [(i, s) for i, s in enumerate(self.stages) if isinstance(s, Release)]

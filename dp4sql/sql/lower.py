@@ -13,6 +13,7 @@ from sqlglot import exp
 from dp4sql.algebra.expr import Cast, Col, Expr, Lit, Scalar
 from dp4sql.algebra.nodes import (
     Distinct,
+    Fetched,
     Limit,
     Node,
     Project,
@@ -33,6 +34,7 @@ from dp4sql.errors import (
     Unsupported,
 )
 from dp4sql.infer.facts import Facts
+from dp4sql.sql.calls import Call, Signature, arguments, find
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.guard import check
 from dp4sql.sql.names import Named, Relation, Scope, fold
@@ -50,10 +52,12 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What `lower` gives: the query and the types of its parameters $1, $2, ..."""
+    """What `lower` gives: the query, the types of its parameters $1, $2, ... and the functions in its
+    FROM clauses; the rows of call i are `Fetched(i)` in the query."""
 
     query: Lowered
     parameters: tuple[Type, ...]
+    calls: tuple[Call, ...] = ()
 
 
 def lower(
@@ -62,11 +66,12 @@ def lower(
     covered: frozenset[str],
     facts: Facts,
     parameters: Sequence[tuple[Value, Type]] | None = None,
+    signatures: Mapping[str, Signature] | None = None,
 ) -> Statement:
     """Parse and lower `sql`. With `parameters` None their values are left open (for Describe)."""
-    lowering = Lowering(schema, covered, facts, parameters)
+    lowering = Lowering(schema, covered, facts, parameters, signatures or {})
     query = lowering.query(check(parse(sql)), {}, None)
-    return Statement(query, lowering.parameter_types())
+    return Statement(query, lowering.parameter_types(), tuple(lowering.calls))
 
 
 Ctes = Mapping[str, "Cte"]
@@ -87,6 +92,9 @@ class Lowering:
     covered: frozenset[str]
     facts: Facts
     given: Sequence[tuple[Value, Type]] | None = None
+    signatures: Mapping[str, Signature] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    _call_of: dict[int, int] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
     _types: dict[int, Type] = field(default_factory=dict)
     _open: dict[int, tuple[Lit, int]] = field(default_factory=dict)
@@ -340,7 +348,7 @@ class Lowering:
 
     def _table(self, e: exp.Table, ctes: Ctes) -> tuple[Node, Relation]:
         if not isinstance(e.this, exp.Identifier):
-            raise Unsupported("functions in FROM are not supported", position=position(e))
+            return self._call(e)
         for part in ("sample", "pivots", "version", "ordinality", "only"):
             if e.args.get(part):
                 raise Unsupported(
@@ -354,6 +362,18 @@ class Lowering:
             relation = self._named_relation(query, e)
             return query.node, replace_alias(relation, relation.alias or name)
         return self._base_table(e, name, db)
+
+    def _call(self, e: exp.Table) -> tuple[Node, Relation]:
+        """A function in FROM. A CTE that is named twice still calls it once."""
+        signature = find(self.signatures, e)
+        if id(e) not in self._call_of:
+            given = arguments(signature, e, self.plain(Scope(), {}))
+            self._call_of[id(e)] = len(self.calls)
+            self.calls.append(Call(signature.name, given, signature.columns))
+        named = tuple(Named(name, self.fresh(name), type) for name, type in signature.columns)
+        node = Fetched(self._call_of[id(e)], tuple((n.id, n.type) for n in named))
+        relation = self._named_relation(Lowered(node, named), e)
+        return node, replace_alias(relation, relation.alias or signature.name)
 
     def _base_table(self, e: exp.Table, name: str, db: str) -> tuple[Node, Relation]:
         table = next(
