@@ -73,26 +73,37 @@ def origin(node: Node, found: Origin, padded: bool = False) -> dict[str, Expr]:
         case Aggregate(child, keys):
             names = origin(child, found, padded)
             own = {key: names[key] for key in keys}
-            return own | {agg.id: _leaf(agg.id, agg.type, node, found) for agg in node.aggs}
+            return own | {a.id: _leaf(a.id, a.type, node, found, padded) for a in node.aggs}
         case _:
-            return {id: _leaf(id, type, node, found) for id, type in columns(node)}
+            return {id: _leaf(id, type, node, found, padded) for id, type in columns(node)}
 
 
-def _leaf(id: str, type: Type, node: Node, found: Origin) -> Expr:
+def _leaf(id: str, type: Type, node: Node, found: Origin, padded: bool) -> Expr:
     found.opaque[id] = node
+    if padded:
+        found.padded.add(id)
     return Col(id, type)
 
 
 def _join_origin(node: Join, found: Origin, padded: bool) -> dict[str, Expr]:
-    left = origin(node.left, found, padded or node.kind in ("right", "full"))
-    right = origin(node.right, found, padded or node.kind in ("left", "full"))
+    left = _side_origin(node.left, found, padded, node.kind in ("right", "full"))
+    right = _side_origin(node.right, found, padded, node.kind in ("left", "full"))
     names = {**left, **right}
-    types = dict(columns(node))
     if node.kind == "inner" and not padded:
-        pairs = [Call("=", (names[a], names[b]), BOOLEAN) for a, b in node.pairs]
-        found.conditions += pairs
-    del types
+        found.conditions += [Call("=", (names[a], names[b]), BOOLEAN) for a, b in node.pairs]
     return names
+
+
+def _side_origin(node: Node, found: Origin, padded: bool, pads: bool) -> dict[str, Expr]:
+    """One side of a join. Where the join pads it, a computed column is NULL in the padded rows, whatever
+    its expression makes of NULLs, so it becomes a leaf of its own."""
+    names = origin(node, found, padded or pads)
+    if not pads:
+        return names
+    return {
+        id: expr if isinstance(expr, Col) else _leaf(id, expr.type, node, found, True)
+        for id, expr in names.items()
+    }
 
 
 def _inline(expr: Expr, names: dict[str, Expr]) -> Expr:
@@ -189,6 +200,13 @@ class BinFinder:
 
     # ------------------------------------------------------------ private leaves with declared values
 
+    def _padded_public(self, leaf: str, scan: Scan, column: Column) -> Node | None:
+        """Public values of a column that an outer join pads, and NULL."""
+        if column.name not in self.policies.public_columns(scan.table.name):
+            return None
+        seen = Distinct(Project(scan, ((leaf, Col(leaf, column.type)),)))
+        return _or_null(seen, leaf, column.type)
+
     def _enumerate(self, leaf: str) -> bool:
         """Make `leaf` available as a bin column from its domain, range, or list; False when it has none."""
         if leaf in self.available:
@@ -196,9 +214,10 @@ class BinFinder:
         source = self._source(leaf)
         if source is None:
             return self._enumerate_opaque(leaf)
-        _, column = source
+        scan, column = source
         nullable = column.nullable or leaf in self.origin.padded
-        tree = self._column_tree(leaf, column, nullable)
+        tree = self._padded_public(leaf, scan, column) if leaf in self.origin.padded else None
+        tree = tree or self._column_tree(leaf, column, nullable)
         if tree is None:
             return False
         self.trees.append(tree)
@@ -218,22 +237,30 @@ class BinFinder:
         return self._series(leaf, column.type, fact.range if fact else (None, None), nullable)
 
     def _enumerate_opaque(self, leaf: str) -> bool:
-        """Counts with a known maximum, constants and unions."""
-        node = self.origin.opaque[leaf]
-        fact = self.facts.columns(node)[leaf]
-        if isinstance(node, Values):
-            index = [id for id, _ in node.columns].index(leaf)
-            rows = tuple(dict.fromkeys((row[index],) for row in node.rows))
-            tree: Node | None = Values(((leaf, fact.type),), rows)
-        elif isinstance(node, UnionAll):
-            tree = self._union_tree(leaf, node)
-        else:
-            tree = self._series(leaf, fact.type, fact.range, fact.nullable)
+        """Counts with a known maximum, constants, unions, and columns that an outer join pads."""
+        tree = self._opaque_tree(leaf, self.origin.opaque[leaf])
         if tree is None:
             return False
+        if leaf in self.origin.padded:
+            tree = _or_null(tree, leaf, dict(columns(tree))[leaf])
         self.trees.append(tree)
         self.available.add(leaf)
         return True
+
+    def _opaque_tree(self, leaf: str, node: Node) -> Node | None:
+        match node:
+            case Values(own, rows):
+                index = [id for id, _ in own].index(leaf)
+                distinct = tuple(dict.fromkeys((row[index],) for row in rows))
+                return Values((own[index],), distinct)
+            case UnionAll():
+                return self._union_tree(leaf, node)
+            case Aggregate() | Series():
+                fact = self.facts.columns(node)[leaf]
+                return self._series(leaf, fact.type, fact.range, fact.nullable)
+            case _:
+                inner = Aggregate(node, (leaf,), ())
+                return BinFinder(self.policies, self.facts, inner).find().tree
 
     def _union_tree(self, leaf: str, node: UnionAll) -> Node:
         index = [id for id, _ in node.outputs].index(leaf)
@@ -266,8 +293,7 @@ class BinFinder:
         series: Node = Series(leaf, type, first, last)
         if not nullable:
             return series
-        nothing = Values(((f"null:{leaf}", type),), ((None,),))
-        return UnionAll(series, nothing, ((leaf, type),), (leaf,), (f"null:{leaf}",))
+        return _or_null(series, leaf, type)
 
     # ------------------------------------------------------------ keys with few values by construction
 
@@ -355,6 +381,11 @@ class BinFinder:
             ):
                 found[key] = _or_other(Col(key, expr.type), source[1])
         return found
+
+
+def _or_null(tree: Node, leaf: str, type: Type) -> Node:
+    nothing = Values(((f"null:{leaf}", type),), ((None,),))
+    return UnionAll(tree, nothing, ((leaf, type),), (leaf,), (f"null:{leaf}",))
 
 
 def _or_other(col: Col, column: Column) -> Expr:
