@@ -176,8 +176,7 @@ class Upstream:
                 case b"R":
                     scram = self._authenticate(body, address, scram)
                 case b"S":
-                    read = m.Body(body)
-                    self.settings[read.text()] = read.text()
+                    self.settings |= _setting(body)
 
     def _authenticate(
         self, body: bytes, address: Address, scram: ScramClient | None
@@ -272,8 +271,7 @@ def _relayed(answer: Iterable[tuple[bytes, bytes]]) -> Relayed:
             case b"N":
                 found.notices.append(m.frame(kind, body))
             case b"S":
-                read = m.Body(body)
-                found.settings[read.text()] = read.text()
+                found.settings |= _setting(body)
     return found
 
 
@@ -286,6 +284,12 @@ def _field(read: m.Body) -> m.Field:
     name = read.text()
     _, _, oid, size, modifier, _ = _FIELD.unpack(read.take(_FIELD.size))
     return m.Field(name, oid, size, modifier)
+
+
+def _setting(body: bytes) -> dict[str, str]:
+    read = m.Body(body)
+    name = read.text()
+    return {name: read.text()}
 
 
 def _report(body: bytes) -> dict[str, str]:
