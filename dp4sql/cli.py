@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO, TypeAlias
+from typing import TypeAlias
 
 import dp4sql
 from dp4sql.errors import Dp4sqlError, PolicyError
@@ -40,21 +40,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except Dp4sqlError as error:
-        _tell(error, sys.stderr)
-        return 1
+        print(_told(error, getattr(args, "sql", "")), file=sys.stderr)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; at exit nothing may try to write the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"dp4sql: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # Whoever read the output has seen enough; closing must not try to write the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    return 1
 
 
-def _tell(error: Dp4sqlError, out: TextIO) -> None:
-    print(error.message if isinstance(error, PolicyError) else f"dp4sql: {error.message}", file=out)
-    for name, text in (("detail", error.detail), ("hint", error.hint)):
-        if text:
-            print(f"  {name}: {text}", file=out)
+def _told(error: Dp4sqlError, sql: str) -> str:
+    """Message, place and advice; the problems of a policy file bring theirs along."""
+    if isinstance(error, PolicyError):
+        return error.message
+    lines = [f"dp4sql: {error.message}"]
+    if error.position and sql:
+        before, after = sql[: error.position - 1], sql[error.position - 1 :]
+        start = before.rpartition("\n")[2]
+        lines += [f"  {start}{after.partition(chr(10))[0]}", f"  {' ' * len(start)}^"]
+    lines += [f"  {n}: {t}" for n, t in (("detail", error.detail), ("hint", error.hint)) if t]
+    return "\n".join(lines)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -150,7 +157,7 @@ def serve(args: argparse.Namespace) -> int:
 
 
 async def _served(args: argparse.Namespace) -> None:
-    from dp4sql.server import Options, tls_context
+    from dp4sql.server import Options, Tls
     from dp4sql.serving import address, proxy, until_stopped
     from dp4sql.wire.auth import load_users
 
@@ -162,7 +169,7 @@ async def _served(args: argparse.Namespace) -> None:
         database=name,
         users=load_users(args.users) if args.users else None,
         trust=not args.users,
-        tls=tls_context(*args.tls) if args.tls else None,
+        tls=Tls.load(*args.tls) if args.tls else None,
         catalog=args.catalog,
     )
     policy = dp4sql.load_policy(args.policy)
@@ -192,8 +199,9 @@ def _explain(commands: Commands) -> None:
 
 
 def explain(args: argparse.Namespace) -> int:
-    sql = sys.stdin.read() if args.sql == "-" else args.sql
-    explanation = dp4sql.explain(args.policy, sql)
+    if args.sql == "-":
+        args.sql = sys.stdin.read()
+    explanation = dp4sql.explain(args.policy, args.sql)
     print(json.dumps(explanation.as_json(), indent=2) if args.json else explanation.text())
     return 0
 
