@@ -1,0 +1,80 @@
+"""Evidence in both directions: the p-value of an observation, and the lower bound at a level.
+
+What is observed is an excess X + noise, where a claim is false exactly when the integer X <= 0. A p-value
+`p(x)` bounds Pr[X + noise >= x] over every false claim; the margin at a level is the least observation
+that passes, minus 1, so that "observation - margin >= 1" and "p <= level" are the same decision, and
+observation - margin is above X with probability `level` at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from dp4sql.mechanisms.certify import frontier
+from dp4sql.mechanisms.certify.frontier import least
+from dp4sql.mechanisms.certify.intervals import Interval
+from dp4sql.mechanisms.certify.tails import Powers, Tail, certain, geometric
+
+PValue: TypeAlias = Callable[[int], Fraction]
+MarginKind: TypeAlias = Literal["exact", "threshold", "sharp", "paper"]
+
+
+def plain(tail: Tail) -> PValue:
+    """Of any noise, without a coin."""
+    return lambda x: certain(tail(x))
+
+
+def with_coin(tail: Tail, coin: Fraction) -> PValue:
+    """Between Pr[noise >= x + 1] and Pr[noise >= x], where a public coin in (0, 1] says.
+
+    Under the smallest false claim this is uniform, so no probability of error is left unused: the integer
+    form of the test of Awan and Slavkovic ("Differentially private uniformly most powerful tests for
+    binomial data"). A coin on a grid is uniform from above, which errs on the safe side.
+    """
+    return lambda x: certain((1 - coin) * tail(x + 1) + coin * tail(x))
+
+
+def sharp(q: Powers) -> PValue:
+    """The paper's sharp margin ln(1 / (2 beta)) / eps, rounded up to whole steps.
+
+    Sound for integer noise: q^(x - 1) / 2 >= q^x / (1 + q).
+    """
+    return lambda x: certain(q(x - 1) / 2) if x >= 1 else Fraction(1)
+
+
+def paper(q: Powers) -> PValue:
+    """The plain margin ln(1 / beta) / eps that reproduces the paper's figures."""
+    return lambda x: certain(q(x - 1)) if x >= 1 else Fraction(1)
+
+
+def p_value(kind: MarginKind, q: Powers, coin: Fraction) -> PValue:
+    """For geometric noise."""
+    match kind:
+        case "exact" | "threshold":
+            return with_coin(geometric(q), coin)
+        case "sharp":
+            return sharp(q)
+        case "paper":
+            return paper(q)
+
+
+def margin(p: PValue, level: Fraction) -> int:
+    """The least observation with p <= level, minus 1; -1 where a lucky coin lets 0 pass. level < 1/2."""
+    return least(lambda x: p(x) <= level) - 1
+
+
+def half_emission(kind: MarginKind, q: Powers, level: Fraction) -> int:
+    """The least X at which a claim is emitted with probability 1/2 or more."""
+    if kind in ("exact", "threshold"):
+        return frontier.half_emission(level, q)
+    return margin(p_value(kind, q, Fraction(1)), level) + 1
+
+
+def emission(tail: Tail, level: Fraction, excess: int) -> Interval:
+    """Pr[emit] at X = `excess` with a fair coin: the margin is tau, or tau - 1 with probability
+    (level - T(tau + 1)) / (T(tau) - T(tau + 1)). Equals the optimal frontier for geometric noise."""
+    tau = margin(plain(tail), level)
+    lucky = (level - tail(tau + 1)) / (tail(tau) - tail(tau + 1))
+    return (1 - lucky) * tail(tau + 1 - excess) + lucky * tail(tau - excess)
