@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import dp4sql
-from dp4sql.errors import Dp4sqlError, PolicyError
+from dp4sql.errors import Dp4sqlError, InvalidParameter, PolicyError
 
 DESCRIPTION = """\
 dp4sql answers SQL with differential privacy. It stands between Postgres clients and a database,
@@ -130,7 +130,9 @@ def _serve(commands: Commands) -> None:
         help="where clients connect (127.0.0.1:6432); port 0 takes a free one",
     )
     command.add_argument(
-        "--ledger", metavar="FILE", help="what was spent (the database's name with .ledger)"
+        "--ledger",
+        metavar="FILE",
+        help="what was spent; beside a DuckDB file or folder unless given",
     )
     command.add_argument(
         "--name", help="the database name clients ask for (the policy file's name)"
@@ -164,6 +166,11 @@ async def _served(args: argparse.Namespace) -> None:
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
     )
+    if args.ledger is None and not args.database.startswith(("duckdb:", "parquet:")):
+        raise InvalidParameter(
+            "a database server has no folder for its ledger",
+            hint="--ledger FILE says where it is kept.",
+        )
     name = args.name or Path(args.policy).stem
     options = Options(
         database=name,
