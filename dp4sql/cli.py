@@ -166,7 +166,7 @@ async def _served(args: argparse.Namespace) -> None:
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
     )
-    if args.ledger is None and not args.database.startswith(("duckdb:", "parquet:")):
+    if args.ledger is None and args.database.startswith("postgres"):
         raise InvalidParameter(
             "a database server has no folder for its ledger",
             hint="--ledger FILE says where it is kept.",

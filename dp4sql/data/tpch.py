@@ -27,7 +27,14 @@ def generate(path: Path, scale: str) -> bool:
             file = str(folder / f"{table}.parquet")
             connection.execute(f"INSERT INTO {table} FROM read_parquet(?)", [file])
 
-    return build_once(path, fill)
+    try:
+        return build_once(path, fill)
+    except duckdb.ConstraintException:
+        # dbgen's rule for the suppliers of a part repeats itself where there are few suppliers.
+        raise InvalidParameter(
+            f"TPC-H at scale {scale} has a part with one supplier twice",
+            hint="0.01 is the smallest common scale at which its keys are unique.",
+        ) from None
 
 
 def write_parquet(folder: Path, scale: str) -> None:

@@ -1,0 +1,188 @@
+"""The command as a person runs it: a process, its output, its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import dp4sql
+from dp4sql.data import university
+
+ROOT = Path(__file__).parent.parent.parent
+POLICY = str(ROOT / "policies" / "university.yaml")
+COMMAND = (sys.executable, "-m", "dp4sql")
+
+
+def dp4sql_(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        (*COMMAND, *arguments), input=text, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.fixture(scope="session")
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("university") / "university.duckdb"
+    university.generate(path)
+    return f"duckdb://{path}"
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A proxy on a free port: the process and the port."""
+    process = subprocess.Popen(
+        (*COMMAND, "serve", "--policy", POLICY, "--listen", "127.0.0.1:0", *arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        found = re.search(r"listens on 127\.0\.0\.1:(\d+)", process.stdout.readline())
+        assert found, process.communicate(timeout=10)
+        yield process, int(found[1])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+# ------------------------------------------------------------------ help
+
+
+def test_version() -> None:
+    assert dp4sql_("--version").stdout == f"dp4sql {dp4sql.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["serve", "demo", "explain", "user"])
+def test_help_teaches_by_example(command: str) -> None:
+    shown = dp4sql_(command, "--help")
+    assert shown.returncode == 0
+    assert f"  dp4sql {command} " in shown.stdout.partition("examples:")[2]
+    assert command in dp4sql_("--help").stdout
+
+
+def test_a_wrong_command_line_exits_with_2() -> None:
+    for arguments in ((), ("explian",), ("explain", "SELECT 1")):
+        done = dp4sql_(*arguments)
+        assert done.returncode == 2
+        assert "usage:" in done.stderr
+        assert not done.stdout
+
+
+# ------------------------------------------------------------------ explain
+
+
+def test_explain_prints_bound_noise_and_price() -> None:
+    shown = dp4sql_("explain", "--policy", POLICY, "SELECT COUNT(*) FROM student").stdout
+    assert "COUNT(*): 1 under policy student" in shown
+    assert "noise scale 1, 95 % within +-3" in shown
+    assert "price (epsilon): student 1, faculty 0, faculty_salary 0" in shown
+
+
+def test_explain_as_json_from_standard_input() -> None:
+    done = dp4sql_(
+        "explain", "--policy", POLICY, "--json", "-", text="SELECT COUNT(*) FROM student"
+    )
+    shown = json.loads(done.stdout)
+    assert shown["aggregates"][0]["bounds"]["student"] == "1"
+    assert shown["charges"]["student"] == "1"
+
+
+def test_a_refusal_points_at_its_place_and_exits_with_1() -> None:
+    done = dp4sql_("explain", "--policy", POLICY, "SELECT COUNT(*)\nFROM student WHERE majr = 'x'")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        'dp4sql: column "majr" does not exist',
+        "  FROM student WHERE majr = 'x'",
+        "                     ^",
+        '  hint: Perhaps "major" was meant.',
+    ]
+
+
+def test_mistakes_of_a_policy_come_with_their_lines(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(Path(POLICY).read_text().replace("student: del", "studen: del"))
+    done = dp4sql_("explain", "--policy", str(bad), "SELECT 1")
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert len(lines) >= 2
+    assert all(re.match(rf"{re.escape(str(bad))}:\d+: ", line) for line in lines)
+
+
+def test_a_reader_that_stops_reading_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        (*COMMAND, "explain", "--policy", POLICY, "--json", "SELECT COUNT(*) FROM student"),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert done.stderr == b""
+
+
+# ------------------------------------------------------------------ serve
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serve_answers_until_a_signal(database: str, tmp_path: Path, number: int) -> None:
+    ledger = tmp_path / "my.ledger"
+    with serving("--database", database, "--ledger", str(ledger)) as (process, port):
+        with psycopg.connect(f"host=127.0.0.1 port={port} user=me dbname=university") as client:
+            (count,) = client.execute("SELECT COUNT(*) FROM student").fetchone() or (0,)
+        assert abs(count - university.STUDENTS) < 60  # once in e^60 runs it is not
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+        assert process.returncode == 0, err
+        assert out.endswith("stopped\n")
+        assert "Traceback" not in err
+    assert ledger.exists()
+
+
+def test_serve_asks_for_a_password_where_there_are_users(database: str, tmp_path: Path) -> None:
+    users = tmp_path / "users.txt"
+    assert dp4sql_("user", "add", str(users), "alice", text="wonderland\n").returncode == 0
+    assert "wonderland" not in users.read_text()
+    ledger = str(tmp_path / "l")
+    with serving("--database", database, "--ledger", ledger, "--users", str(users)) as (_, port):
+        where = f"host=127.0.0.1 port={port} dbname=university user=alice"
+        with psycopg.connect(f"{where} password=wonderland") as client:
+            assert client.execute("SELECT COUNT(*) FROM section").fetchone() == (
+                university.SECTIONS,
+            )
+        with pytest.raises(psycopg.OperationalError):
+            psycopg.connect(f"{where} password=looking-glass")
+
+
+def test_serve_says_why_it_cannot(database: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for arguments, found in (
+            (("--database", f"duckdb://{tmp_path}/none.duckdb"), "no database file none.duckdb"),
+            (("--database", "oracle://host/x"), '"oracle" is not an engine'),
+            (("--database", database, "--listen", f"127.0.0.1:{port}"), "Address already in use"),
+            (("--database", database, "--listen", "0.0.0.0:0"), "not this machine alone"),
+            (("--database", database, "--listen", "here"), "not an address to listen on"),
+            (("--database", database, "--users", f"{tmp_path}/none"), "No such file"),
+            (("--database", "postgresql://me:secret@127.0.0.1/x"), "--ledger FILE"),
+            (
+                ("--database", f"postgresql://me:secret@127.0.0.1:{port}/", "--ledger", "x"),
+                "names no database",
+            ),
+        ):
+            done = dp4sql_("serve", "--policy", POLICY, *arguments)
+            assert done.returncode == 1
+            assert found in done.stderr
+            assert "Traceback" not in done.stderr
+            assert "secret" not in done.stderr
