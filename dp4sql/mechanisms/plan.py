@@ -120,23 +120,31 @@ class Planner:
         """Release here; where no rule bounds this, release further in and aggregate what was released."""
         if _has_fetched(node):
             return with_inputs(node, (self.split(node.child),))
-        mark = len(self.stages)
-        try:
-            return self._stage(self.release(node))
-        except (Refused, Unsupported) as refusal:
-            del self.stages[mark:]
-            if _no_aggregate(node.child):
-                raise
+        ways: list[Callable[[], Node]] = [lambda: self._stage(self.release(node))]
+        if not _no_aggregate(node.child):
+            ways.append(lambda: with_inputs(node, (self.split(node.child),)))
+        if any(agg.function in ("min", "max") for agg in node.aggs):
+            # The least and the largest of released rows need no selection of their own.
+            ways.reverse()
+        return self._first(ways)
+
+    def _first(self, ways: list[Callable[[], Node]]) -> Node:
+        """The first way that is not refused; else the refusal of the first."""
+        mark, refusal = len(self.stages), None
+        for way in ways:
             try:
-                return with_inputs(node, (self.split(node.child),))
-            except (Refused, Unsupported):
+                return way()
+            except (Refused, Unsupported) as error:
+                refusal = refusal or error
                 del self.stages[mark:]
-                raise refusal from None
+                self._seen = {key: i for key, i in self._seen.items() if i < mark}
+        assert refusal is not None
+        raise refusal
 
     def _stage(self, stage: Release | PublicRead) -> Fetched:
         """Equal reads are one stage: the same thing is never measured twice."""
         key = f"{type(stage).__name__} {Renderer(DUCKDB).statement(*_identity(stage))}"
-        if key not in self._seen or self._seen[key] >= len(self.stages):
+        if key not in self._seen:
             self.stages.append(stage)
             self._seen[key] = len(self.stages) - 1
         index = self._seen[key]

@@ -156,9 +156,14 @@ class Aggregates:
                 hint="It takes numbers. EXTRACT(EPOCH FROM ...) or EXTRACT(YEAR FROM ...) turns a date into one.",
                 position=position(e),
             )
-        if distinct and function in ("sum", "avg"):
-            if function == "avg":
-                raise Unsupported("AVG(DISTINCT x) is not supported", position=position(e))
+        if distinct and function not in ("sum", "min", "max"):
+            name = function.split("_")[0].upper()
+            raise Unsupported(
+                f"{name}(DISTINCT x) is not supported",
+                hint=f"Use a subquery: SELECT {name}(x) FROM (SELECT DISTINCT x FROM ...) t.",
+                position=position(e),
+            )
+        if distinct and function == "sum":
             return self._measure("sum_distinct", arg, sum_type(arg.type))
         half = Decimal("0.5") if function == "quantile_cont" else None
         return self._measure(function, arg, _result(function, arg.type), half)

@@ -307,6 +307,12 @@ class Expressions:
         return Call("and", (low, high), BOOLEAN)
 
     def _in(self, e: exp.In) -> Expr:
+        if e.args.get("query") is not None:
+            raise Unsupported(
+                "IN (SELECT ...) is supported as a condition of its own, joined to others by AND",
+                hint="Ask for the two sides of the OR in queries of their own, or use a LEFT JOIN.",
+                position=position(e),
+            )
         items = [self.lower(e.this), *(self.lower(option) for option in e.expressions)]
         (arg, *options), _ = self.together(items, e, "IN")
         constants = tuple(option for option in options if isinstance(option, Lit))

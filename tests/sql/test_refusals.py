@@ -46,6 +46,23 @@ CASES = [
     ("SELECT COUNT(COUNT(*)) FROM enrollment", "42803", ""),
     ("SELECT AVG(name) FROM student", "42804", "numbers"),
     ("SELECT major + 1 FROM student", "42804", ""),
+    (
+        "SELECT COUNT(*) FROM student WHERE uid IN (SELECT uid FROM enrollment) OR major = 'CS'",
+        "0A000",
+        "LEFT JOIN",
+    ),
+    (
+        "SELECT COUNT(*) FROM student WHERE EXISTS (SELECT 1 FROM faculty) OR major = 'CS'",
+        "0A000",
+        "",
+    ),
+    (
+        "SELECT uid IN (SELECT uid FROM enrollment) AS x, COUNT(*) FROM student GROUP BY 1",
+        "0A000",
+        "",
+    ),
+    ("SELECT STDDEV(DISTINCT grade) FROM enrollment", "0A000", "subquery"),
+    ("SELECT AVG(DISTINCT grade) FROM enrollment", "0A000", "subquery"),
     ("SELECT FROM WHERE", "42601", ""),
     ("", "42601", ""),
     ("SELECT STRING_AGG(name, ',') FROM student", "0A000", "Supported"),
