@@ -539,6 +539,12 @@ def _fold(op: str, left: Expr, right: Expr, result: Type) -> Expr | None:
 
 def _unknown(e: exp.Expr) -> Exception:
     at = position(e)
+    if isinstance(e, (exp.Exists, exp.Any)):
+        return Unsupported(
+            f"{type(e).__name__.upper()} (SELECT ...) is supported as a condition of its own, joined to others by AND",
+            hint="Ask for the two sides of the OR in queries of their own, or use a LEFT JOIN.",
+            position=at,
+        )
     if isinstance(e, (exp.Anonymous, exp.AnonymousAggFunc)):
         name = str(e.name).lower()
         close = nearest(name, (*NAMED, *NAMED_MORE))
