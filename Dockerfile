@@ -8,8 +8,8 @@ RUN python -m venv /opt/dp4sql && /opt/dp4sql/bin/pip install --no-cache-dir .
 FROM python:3.12-slim
 COPY --from=build /opt/dp4sql /opt/dp4sql
 ENV PATH=/opt/dp4sql/bin:$PATH PYTHONUNBUFFERED=1
-RUN useradd --system --create-home --home-dir /var/lib/dp4sql dp4sql
-USER dp4sql
+RUN useradd --uid 10001 --create-home --home-dir /var/lib/dp4sql dp4sql
+USER 10001
 WORKDIR /var/lib/dp4sql
 VOLUME /var/lib/dp4sql
 EXPOSE 6432

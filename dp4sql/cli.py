@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 what was asked for cannot be done, 2 the command line is w
 from __future__ import annotations
 
 import argparse
+import asyncio
 import getpass
 import json
 import logging
@@ -17,6 +18,7 @@ from typing import TypeAlias
 
 import dp4sql
 from dp4sql.errors import Dp4sqlError, InvalidParameter, PolicyError
+from dp4sql.policy.labels import PolicySet
 
 DESCRIPTION = """\
 dp4sql answers SQL with differential privacy. It stands between Postgres clients and a database,
@@ -73,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"dp4sql {dp4sql.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_serve, _demo, _explain, _user):
+    for add in (_serve, _demo, _explain, _check, _user):
         add(commands)
     return parser
 
@@ -91,10 +93,10 @@ def _command(commands: Commands, name: str, summary: str, examples: str) -> argp
     )
 
 
-def _database(command: argparse.ArgumentParser) -> None:
+def _database(command: argparse.ArgumentParser, *, required: bool = True) -> None:
     command.add_argument(
         "--database",
-        required=True,
+        required=required,
         metavar="URL",
         help="duckdb:///FILE, parquet:///FOLDER or postgresql://USER@HOST/NAME",
     )
@@ -211,6 +213,48 @@ def explain(args: argparse.Namespace) -> int:
     explanation = dp4sql.explain(args.policy, args.sql)
     print(json.dumps(explanation.as_json(), indent=2) if args.json else explanation.text())
     return 0
+
+
+# ------------------------------------------------------------------ check
+
+
+def _check(commands: Commands) -> None:
+    command = _command(
+        commands,
+        "check",
+        "validate a policy file and, with a database, count where its data breaks a claim",
+        "  dp4sql check --policy shop.yaml\n"
+        "  dp4sql check --policy shop.yaml --database duckdb:///shop.duckdb\n"
+        "      exact counts, for the curator alone; exit code 1 where a claim is broken\n",
+    )
+    _policy(command)
+    _database(command, required=False)
+    command.set_defaults(run=check)
+
+
+def check(args: argparse.Namespace) -> int:
+    policy = dp4sql.load_policy(args.policy)
+    tables, policies = len(policy.schema.tables), len(policy.policies)
+    print(f"{args.policy}: no mistakes in {tables} tables and {policies} policies")
+    return asyncio.run(_checked(policy, args.database)) if args.database else 0
+
+
+async def _checked(policy: PolicySet, url: str) -> int:
+    """Print each claim as it is tested; 1 where one is broken."""
+    from dp4sql.backends import open_backend
+    from dp4sql.curator.check import findings
+
+    backend = open_backend(url)
+    claims = broken = 0
+    try:
+        async for finding in findings(policy, backend):
+            line = policy.lines.mark(finding.rule.where)[0]
+            print(finding.line(f"{policy.source}:{line}"), flush=True)
+            claims, broken = claims + 1, broken + bool(finding.broken)
+    finally:
+        await backend.close()
+    print(f"{claims} claims, {broken} broken. These counts are exact: for the curator alone.")
+    return 1 if broken else 0
 
 
 # ------------------------------------------------------------------ demo

@@ -1,0 +1,82 @@
+"""dp4sql check: does the data keep what the policy file says?
+
+The noise is right only for databases that keep every claim. Counts here are exact, and so for the
+curator's eyes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from dp4sql.algebra.schema import Table
+from dp4sql.algebra.types import BIGINT
+from dp4sql.backends import Backend
+from dp4sql.curator.differences import differences, engine_columns
+from dp4sql.curator.rules import Rule, owned_rules, row_rules, set_rules
+from dp4sql.policy.labels import PolicySet
+from dp4sql.rows import OutputColumn
+from dp4sql.sql.dialects import DIALECTS, Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A claim on `subject` (a table or policy) and how many rows or values break it.
+
+    `worst` is the largest count met where a claim limits counts.
+    """
+
+    subject: str
+    rule: Rule
+    broken: int
+    worst: int | None = None
+
+    def line(self, place: str) -> str:
+        """For a person; a broken claim comes with `place`, where the policy file makes it."""
+        if not self.broken:
+            return f"ok      {self.subject}: {self.rule.text}"
+        worst = f", the worst {self.worst}" if self.worst is not None else ""
+        return f"BROKEN  {self.subject}: {self.rule.text} ({self.broken} break it{worst})  {place}"
+
+
+async def findings(policies: PolicySet, backend: Backend) -> AsyncIterator[Finding]:
+    """One finding a claim, as soon as it is known; names and types first, then table by table."""
+    wrong = set()
+    for name, rule in differences(policies, await engine_columns(backend)):
+        wrong.add(name)
+        yield Finding(name, rule, 1)
+    dialect = DIALECTS[backend.dialect]
+    sound = [t for name, t in policies.schema.tables.items() if name not in wrong]
+    for table in sound:
+        async for finding in _scanned(table, backend, dialect):
+            yield finding
+        for rule in set_rules(table, policies.schema, dialect):
+            if not {fk.references for fk in table.foreign_keys} & wrong:
+                yield await _tested(table.name, rule, backend)
+    for policy in policies.policies if not wrong else ():
+        for rule in owned_rules(policy, policies.schema, dialect):
+            yield await _tested(f"policy {policy.name}", rule, backend)
+
+
+async def _scanned(table: Table, backend: Backend, dialect: Dialect) -> AsyncIterator[Finding]:
+    """The table's size and all of its row rules in one scan."""
+    rules = list(row_rules(table, dialect))
+    counts = [f"COUNT(CASE WHEN {rule.sql} THEN 1 END) AS r{i}" for i, rule in enumerate(rules)]
+    sql = f"SELECT {', '.join(['COUNT(*) AS n', *counts])} FROM {dialect.table(table)}"
+    size, *broken = await _numbers(backend, sql, len(rules) + 1)
+    if table.rows is not None:
+        claim = Rule(("tables", table.name, "rows"), f"at most {table.rows} rows", "")
+        yield Finding(table.name, claim, max(0, (size or 0) - table.rows), size)
+    for rule, count in zip(rules, broken, strict=True):
+        yield Finding(table.name, rule, count or 0)
+
+
+async def _tested(subject: str, rule: Rule, backend: Backend) -> Finding:
+    broken, worst = await _numbers(backend, rule.sql, 2)
+    return Finding(subject, rule, broken or 0, worst)
+
+
+async def _numbers(backend: Backend, sql: str, width: int) -> Sequence[int | None]:
+    columns = [OutputColumn(f"c{i}", BIGINT) for i in range(width)]
+    opened = (await backend.fetch(sql, columns)).open_columns()
+    return [column[0] for column in opened]
