@@ -9,12 +9,16 @@ from fractions import Fraction
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """Loss of one policy in one query; `budget` is the policy's total, None for no limit."""
+    """Loss of one policy in one query; `budget` is the policy's total, None for no limit. `member` is the
+    key of the one entity that loses it; empty when every entity may. `own_budget` is the total of that
+    member's own charges, which leaves the rest of `budget` to queries about everybody."""
 
     policy: str
     entity: str
     epsilon: Fraction
     budget: Fraction | None
+    member: str = ""
+    own_budget: Fraction | None = None
 
 
 def paid(charges: Iterable[Charge]) -> tuple[Charge, ...]:

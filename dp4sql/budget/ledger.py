@@ -6,6 +6,9 @@ of the row before it, so that a change or a removal in the middle shows. Opening
 An account is (database, entity, policy) and is opened before its first charge. A policy that is new where
 others of its entity have an account already starts at the most that any of them has spent: renaming a
 policy, or adding one later, never resets what was spent.
+
+A charge for one member of the entity relation has an account of its own, because the other members lose
+nothing by it. What a member has lost is the sum of both: no member's sum passes the budget.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,6 +37,7 @@ CREATE TABLE IF NOT EXISTS entries (
     database TEXT NOT NULL,
     entity TEXT NOT NULL,
     policy TEXT NOT NULL,
+    member TEXT NOT NULL,
     epsilon TEXT NOT NULL,
     total TEXT NOT NULL,
     role TEXT NOT NULL,
@@ -44,7 +48,7 @@ CREATE TRIGGER IF NOT EXISTS entries_no_update BEFORE UPDATE ON entries
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS entries_no_delete BEFORE DELETE ON entries
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE INDEX IF NOT EXISTS entries_account ON entries (database, entity, policy, id);
+CREATE INDEX IF NOT EXISTS entries_account ON entries (database, entity, policy, member, id);
 """
 
 COLUMNS = (
@@ -54,6 +58,7 @@ COLUMNS = (
     "database",
     "entity",
     "policy",
+    "member",
     "epsilon",
     "total",
     "role",
@@ -73,6 +78,7 @@ class Entry:
     database: str
     entity: str
     policy: str
+    member: str
     epsilon: Fraction
     total: Fraction
     role: str
@@ -102,27 +108,30 @@ class Ledger:
 
     # ------------------------------------------------------------ accounts
 
-    def open_accounts(self, accounts: Iterable[tuple[str, str]], *, database: str) -> None:
+    def open_accounts(self, accounts: Sequence[tuple[str, str]], *, database: str) -> None:
         """Open the accounts (entity, policy) that are not there yet, all at once."""
         with self._transaction() as db:
             totals = self._totals(db, database)
-            spent = dict[str, Fraction]()
-            for (entity, _), total in totals.items():
-                spent[entity] = max(spent.get(entity, Fraction(0)), total)
+            spent = dict[tuple[str, str], Fraction]()
+            for (entity, _, member), total in totals.items():
+                spent[entity, member] = max(spent.get((entity, member), Fraction(0)), total)
+            spent = {(entity, ""): Fraction(0) for entity, _ in accounts} | spent
             for entity, policy in accounts:
-                if (entity, policy) not in totals:
-                    nothing = Charge(policy, entity, Fraction(0), None)
-                    start = spent.get(entity, Fraction(0))
-                    self._append(db, 0, "open", database, nothing, start, "", "")
+                if (entity, policy, "") in totals:
+                    continue
+                for (other, member), start in spent.items():
+                    if other == entity:
+                        nothing = Charge(policy, entity, Fraction(0), None, member)
+                        self._append(db, 0, "open", database, nothing, start, "", "")
 
     @staticmethod
-    def _totals(db: sqlite3.Connection, database: str) -> dict[tuple[str, str], Fraction]:
+    def _totals(db: sqlite3.Connection, database: str) -> dict[tuple[str, str, str], Fraction]:
         rows = db.execute(
-            "SELECT entity, policy, total FROM entries WHERE id IN (SELECT MAX(id) FROM entries "
-            "WHERE database = ? AND kind IN ('open', 'charge') GROUP BY entity, policy)",
+            "SELECT entity, policy, member, total FROM entries WHERE id IN (SELECT MAX(id) FROM entries "
+            "WHERE database = ? AND kind IN ('open', 'charge') GROUP BY entity, policy, member)",
             (database,),
         )
-        return {(entity, policy): Fraction(total) for entity, policy, total in rows}
+        return {(entity, policy, member): Fraction(total) for entity, policy, member, total in rows}
 
     # ------------------------------------------------------------ charging
 
@@ -139,9 +148,14 @@ class Ledger:
         with self._transaction() as db:
             query = self._next_query(db)
             for charge in due:
-                total = self._spent(db, database, charge.entity, charge.policy) + charge.epsilon
-                if charge.budget is not None and total > charge.budget:
-                    raise _exceeded(charge, charge.budget - (total - charge.epsilon))
+                account = (database, charge.entity, charge.policy)
+                lost = self._lost(db, *account, charge.member)
+                if charge.budget is not None and lost + charge.epsilon > charge.budget:
+                    raise _exceeded(charge, charge.budget, charge.budget - lost)
+                total = self._total(db, *account, charge.member) + charge.epsilon
+                if charge.own_budget is not None and total > charge.own_budget:
+                    left = charge.own_budget - (total - charge.epsilon)
+                    raise _exceeded(charge, charge.own_budget, left)
                 self._append(db, query, "charge", database, charge, total, role, statement)
             return query
 
@@ -153,10 +167,10 @@ class Ledger:
             nothing = Charge("", "", Fraction(0), None)
             self._append(db, query, kind, database, nothing, Fraction(0), role, "")
 
-    def spent(self, database: str, entity: str, policy: str) -> Fraction:
-        """Total charged to an account so far."""
+    def spent(self, database: str, entity: str, policy: str, member: str = "") -> Fraction:
+        """What a member has lost so far; with no member, the most that any has."""
         with self._lock:
-            return self._spent(self._db, database, entity, policy)
+            return self._lost(self._db, database, entity, policy, member)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -179,12 +193,29 @@ class Ledger:
         (last,) = db.execute("SELECT COALESCE(MAX(query), 0) FROM entries").fetchone()
         return int(last) + 1
 
-    @staticmethod
-    def _spent(db: sqlite3.Connection, database: str, entity: str, policy: str) -> Fraction:
-        row = db.execute(
-            "SELECT total FROM entries WHERE database = ? AND entity = ? AND policy = ? "
-            "AND kind IN ('open', 'charge') ORDER BY id DESC LIMIT 1",
+    @classmethod
+    def _lost(
+        cls, db: sqlite3.Connection, database: str, entity: str, policy: str, member: str
+    ) -> Fraction:
+        """The common account and the member's own; with no member, the fullest of the own ones."""
+        common = cls._total(db, database, entity, policy, "")
+        if member:
+            return common + cls._total(db, database, entity, policy, member)
+        rows = db.execute(
+            "SELECT total FROM entries WHERE id IN (SELECT MAX(id) FROM entries WHERE database = ? "
+            "AND entity = ? AND policy = ? AND member <> '' AND kind IN ('open', 'charge') GROUP BY member)",
             (database, entity, policy),
+        )
+        return common + max((Fraction(total) for (total,) in rows), default=Fraction(0))
+
+    @staticmethod
+    def _total(
+        db: sqlite3.Connection, database: str, entity: str, policy: str, member: str
+    ) -> Fraction:
+        row = db.execute(
+            "SELECT total FROM entries WHERE database = ? AND entity = ? AND policy = ? AND member = ? "
+            "AND kind IN ('open', 'charge') ORDER BY id DESC LIMIT 1",
+            (database, entity, policy, member),
         ).fetchone()
         return Fraction(row[0]) if row is not None else Fraction(0)
 
@@ -208,6 +239,7 @@ class Ledger:
             database,
             charge.entity,
             charge.policy,
+            charge.member,
             str(charge.epsilon),
             str(total),
             role,
@@ -230,7 +262,7 @@ class Ledger:
 
     def verify(self) -> int:
         """Recompute every hash and running total; the number of entries. LedgerBroken where one is off."""
-        totals: dict[tuple[str, str, str], Fraction] = {}
+        totals: dict[tuple[str, ...], Fraction] = {}
         previous, count, last = START, 0, 0
         try:
             rows = self._db.execute(
@@ -248,9 +280,9 @@ class Ledger:
 
 
 def _entry(*row: Any) -> Entry:
-    id, query, at, kind, database, entity, policy, epsilon, total, role, statement = row
+    id, query, at, kind, database, entity, policy, member, epsilon, total, role, statement = row
     amounts = Fraction(epsilon), Fraction(total)
-    return Entry(id, query, at, kind, database, entity, policy, *amounts, role, statement)
+    return Entry(id, query, at, kind, database, entity, policy, member, *amounts, role, statement)
 
 
 def chain(previous: str, row: Sequence[object]) -> str:
@@ -259,21 +291,20 @@ def chain(previous: str, row: Sequence[object]) -> str:
 
 
 def _check_total(
-    totals: dict[tuple[str, str, str], Fraction], row: Sequence[str], path: Path, id: int
+    totals: dict[tuple[str, ...], Fraction], row: Sequence[str], path: Path, id: int
 ) -> None:
-    account = (row[3], row[4], row[5])
-    total, epsilon = Fraction(row[7]), Fraction(row[6])
+    account = tuple(row[3:7])
+    epsilon, total = Fraction(row[7]), Fraction(row[8])
     opened = row[2] == "open" and account not in totals
     if not opened and totals.get(account, Fraction(0)) + epsilon != total:
         raise _tampered(path, id)
     totals[account] = total
 
 
-def _exceeded(charge: Charge, left: Fraction) -> BudgetExceeded:
+def _exceeded(charge: Charge, budget: Fraction, left: Fraction) -> BudgetExceeded:
     return BudgetExceeded(
         f"the budget of policy {charge.policy} does not cover this query: "
-        f"it costs {show(charge.epsilon)} and {show(max(left, Fraction(0)))} "
-        f"of {show(charge.budget or Fraction(0))} is left",
+        f"it costs {show(charge.epsilon)} and {show(max(left, Fraction(0)))} of {show(budget)} is left",
         hint="Nothing was charged. SET dp4sql.epsilon to a smaller value asks for a noisier, cheaper answer; "
         "EXPLAIN shows the price beforehand.",
     )
