@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain
 from typing import Literal
 
 from dp4sql.algebra.expr import Col
@@ -22,15 +23,26 @@ from dp4sql.algebra.nodes import Fetched, Node, Project
 from dp4sql.algebra.types import BIGINT, Type, Value
 from dp4sql.backends.base import Backend
 from dp4sql.backends.duckdb import Scratch
-from dp4sql.budget.cost import Charge, show
+from dp4sql.budget.cost import Charge, paid, show
+from dp4sql.budget.kept import KeptAnswers
 from dp4sql.budget.ledger import Ledger
 from dp4sql.errors import BudgetExceeded, Dp4sqlError
 from dp4sql.infer.facts import Facts
+from dp4sql.mechanisms.calls import Environment, Opened
 from dp4sql.mechanisms.explain import Explanation, explanation, report, short
+from dp4sql.mechanisms.functions import FUNCTIONS, SIGNATURES
 from dp4sql.mechanisms.plan import Planner
 from dp4sql.mechanisms.reading import histogram_sql, read_sql
 from dp4sql.mechanisms.release import add_noise, fit, public_rows
-from dp4sql.mechanisms.stages import Plan, Price, PublicRead, Release, ScalarStage, price
+from dp4sql.mechanisms.stages import (
+    CallStage,
+    Plan,
+    Price,
+    PublicRead,
+    Release,
+    ScalarStage,
+    price,
+)
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn, PrivateRows, Released
 from dp4sql.settings import Settings
@@ -66,7 +78,7 @@ class Prepared:
 def prepare(policies: PolicySet, sql: str, parameters: Parameters | None) -> Prepared:
     """Parse, lower, infer, plan."""
     facts = Facts()
-    statement = lower(sql, policies.schema, policies.covered, facts, parameters)
+    statement = lower(sql, policies.schema, policies.covered, facts, parameters, SIGNATURES)
     return Prepared(Planner(policies, facts).plan(statement), facts)
 
 
@@ -82,10 +94,19 @@ def explain(
     policies: PolicySet, sql: str, settings: Settings | None = None, *, dialect: Dialect = DUCKDB
 ) -> Explanation:
     """Bounds, derivations, noise and price of `sql`, from the policy file alone."""
-    prepared = prepare(policies, sql, ())
-    cost = price(prepared.plan, epsilons(policies, settings or Settings()))
-    reads = tuple(_stage_sql(stage, prepared.facts, dialect, {}) for stage in prepared.plan.stages)
-    return explanation(prepared.plan, cost, tuple(r for r in reads if r))
+    return _explained(prepare(policies, sql, ()), policies, settings or Settings(), dialect)
+
+
+def _explained(
+    prepared: Prepared, policies: PolicySet, settings: Settings, dialect: Dialect
+) -> Explanation:
+    allowed, plan = epsilons(policies, settings), prepared.plan
+    reads = (_stage_sql(stage, prepared.facts, dialect, {}) for stage in plan.stages)
+    calls = (
+        FUNCTIONS[call.function].explain(policies, allowed, call.arguments)
+        for _, call in plan.calls()
+    )
+    return explanation(plan, price(plan, allowed), tuple(filter(None, reads)), tuple(chain(*calls)))
 
 
 def _stage_sql(
@@ -110,6 +131,7 @@ class Pipeline:
         accounts = [(p.entity, p.name) for p in policies.policies]
         ledger.open_accounts(accounts, database=backend.identity)
         self._scratch = Scratch()
+        self._kept = KeptAnswers(ledger.path)
         self._prepare = lru_cache(maxsize=512)(self._prepared)
 
     def _prepared(self, sql: str, parameters: Parameters | None) -> Prepared:
@@ -143,8 +165,7 @@ class Pipeline:
     ) -> str:
         """The free derivation of `sql`."""
         prepared = self._prepare(sql, _typed(parameters, ()))
-        cost = price(prepared.plan, epsilons(self.policy, settings or Settings()))
-        found = explanation(prepared.plan, cost, ())
+        found = _explained(prepared, self.policy, settings or Settings(), self.dialect)
         return found.text() if format == "text" else json.dumps(found.as_json(), indent=2)
 
     # ------------------------------------------------------------ answering
@@ -162,34 +183,50 @@ class Pipeline:
         settings = settings or Settings()
         prepared = self._prepare(sql, _typed(parameters, parameter_types))
         cost = price(prepared.plan, epsilons(self.policy, settings))
-        self._within_limit(cost, settings)
-        query = await self._charge(cost, sql, role)
+        calls = await self._open_calls(prepared.plan, settings, role)
+        charges = self._charges(cost, calls)
+        _within_limit(charges, settings)
+        query = await self._charge(charges, sql, role)
         try:
-            rows = await self._run(prepared, cost)
+            rows = await self._run(prepared, cost, calls)
         except (Dp4sqlError, asyncio.CancelledError):
             await asyncio.to_thread(self._close, query, "failed", role)
             raise
         await asyncio.to_thread(self._close, query, "answered", role)
-        return Released(prepared.columns, rows, self._notices(prepared.plan, cost))
+        notices = (
+            *self._notices(prepared.plan, cost),
+            *chain(*(c.notices for c in calls.values())),
+        )
+        return Released(prepared.columns, rows, (*notices, *self._accounts(charges)))
 
-    def _within_limit(self, cost: Price, settings: Settings) -> None:
-        over = {
-            p: c
-            for p, c in cost.charges.items()
-            if settings.max_charge is not None and c > settings.max_charge
-        }
-        if over:
-            policy, charge = next(iter(over.items()))
-            raise BudgetExceeded(
-                f"the query costs {show(charge)} under policy {policy}, more than dp4sql.max_charge allows",
-                hint="Nothing was charged. Raise dp4sql.max_charge or lower dp4sql.epsilon.",
-            )
+    async def _open_calls(self, plan: Plan, settings: Settings, role: str) -> dict[int, Opened]:
+        """The functions in FROM, checked and priced; they may read what is public."""
+        env = Environment(
+            self.policy,
+            epsilons(self.policy, settings),
+            self.dialect,
+            role,
+            self.backend.identity,
+            self.backend.fetch,
+            self._kept,
+        )
+        return {i: await FUNCTIONS[c.function].open(env, c.arguments) for i, c in plan.calls()}
 
-    async def _charge(self, cost: Price, sql: str, role: str) -> int | None:
-        charges = [
-            Charge(p.name, p.entity, cost.charges[p.name], p.budget) for p in self.policy.policies
+    def _charges(self, cost: Price, calls: Mapping[int, Opened]) -> list[Charge]:
+        policies = {p.name: p for p in self.policy.policies}
+        whole = [
+            Charge(p.name, p.entity, cost.charges[p.name], p.budget) for p in policies.values()
         ]
-        if not any(charge.epsilon for charge in charges):
+        own = [
+            Charge(p.name, p.entity, loss.epsilon, p.budget, loss.member, loss.own_budget)
+            for call in calls.values()
+            for loss in call.losses
+            for p in [policies[loss.policy]]
+        ]
+        return list(paid([*whole, *own]))
+
+    async def _charge(self, charges: Sequence[Charge], sql: str, role: str) -> int | None:
+        if not charges:
             return None
         return await asyncio.to_thread(
             self.ledger.charge, charges, database=self.backend.identity, role=role, statement=sql
@@ -198,7 +235,7 @@ class Pipeline:
     def _close(self, query: int | None, kind: str, role: str) -> None:
         self.ledger.close_query(query, kind, database=self.backend.identity, role=role)
 
-    async def _run(self, prepared: Prepared, cost: Price) -> Rows:
+    async def _run(self, prepared: Prepared, cost: Price, calls: Mapping[int, Opened]) -> Rows:
         plan = prepared.plan
         tables: dict[int, tuple[tuple[tuple[str, Type], ...], Rows]] = {}
         constants: dict[int, object] = {}
@@ -215,6 +252,8 @@ class Pipeline:
                     sql = _stage_sql(stage, prepared.facts, self.dialect, constants)
                     exact = await self.backend.fetch(sql, tuple(OutputColumn(*c) for c in columns))
                     tables[index] = (columns, public_rows(stage, exact))
+                case CallStage():
+                    tables[index] = (stage.columns, await calls[index].run())
                 case ScalarStage(node, column, type):
                     found = self._evaluate(node, ((column, type),), tables, constants)
                     constants[index] = found[0][0] if found else None
@@ -272,7 +311,7 @@ class Pipeline:
     # ------------------------------------------------------------ words
 
     def _notices(self, plan: Plan, cost: Price) -> tuple[str, ...]:
-        """Scale and interval of each noisy column, the charge and what is left."""
+        """Scale and interval of each noisy column."""
         names = {c.id: c.name for c in plan.columns}
         found = []
         for stage, release in plan.releases():
@@ -285,21 +324,34 @@ class Pipeline:
                         found.append(
                             f"{what}: noise scale {short(r.scale)}, 95 % within +-{short(r.half_width)}"
                         )
-        charged = [
-            self._account(p.name, p.entity, p.budget, cost)
-            for p in self.policy.policies
-            if cost.charges[p.name]
-        ]
-        return (*dict.fromkeys(found), *charged)
+        return tuple(dict.fromkeys(found))
 
-    def _account(self, policy: str, entity: str, budget: Fraction | None, cost: Price) -> str:
-        spent = self.ledger.spent(self.backend.identity, entity, policy)
-        left = f", {show(budget - spent)} of {show(budget)} left" if budget is not None else ""
-        return f"charged {show(cost.charges[policy])} to policy {policy}{left}"
+    def _accounts(self, charges: Sequence[Charge]) -> tuple[str, ...]:
+        """What was charged and what is left."""
+        return tuple(self._account(charge) for charge in charges)
+
+    def _account(self, c: Charge) -> str:
+        spent = self.ledger.spent(self.backend.identity, c.entity, c.policy, c.member)
+        left = f", {show(c.budget - spent)} of {show(c.budget)} left" if c.budget else ""
+        whom = f" for one {c.entity}" if c.member else ""
+        return f"charged {show(c.epsilon)} to policy {c.policy}{whom}{left}"
 
     async def close(self) -> None:
         await self.backend.close()
+        self._kept.close()
         self.ledger.close()
+
+
+def _within_limit(charges: Sequence[Charge], settings: Settings) -> None:
+    totals: dict[str, Fraction] = {}
+    for charge in charges:
+        totals[charge.policy] = totals.get(charge.policy, Fraction(0)) + charge.epsilon
+    for policy, total in totals.items():
+        if settings.max_charge is not None and total > settings.max_charge:
+            raise BudgetExceeded(
+                f"the query costs {show(total)} under policy {policy}, more than dp4sql.max_charge allows",
+                hint="Nothing was charged. Raise dp4sql.max_charge or lower dp4sql.epsilon.",
+            )
 
 
 def _typed(parameters: Sequence[Value], types: Sequence[Type | None]) -> Parameters:

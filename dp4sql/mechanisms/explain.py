@@ -45,11 +45,15 @@ class Explanation:
     derivations: Mapping[str, str]
     reads: tuple[str, ...]
     public: bool
+    calls: tuple[str, ...] = ()
 
     def text(self) -> str:
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
+        yield from self.calls
+        if self.calls and not self.aggregates:
+            return
         if self.public:
             yield "exact: nothing in this answer is private under any policy; it costs nothing"
             return
@@ -71,6 +75,7 @@ class Explanation:
             "charges": {p: str(c) for p, c in self.charges.items()},
             "derivations": {p: tree.splitlines() for p, tree in self.derivations.items()},
             "reads": list(self.reads),
+            "calls": list(self.calls),
         }
 
 
@@ -124,7 +129,9 @@ def report(measurement: Measurement, scale: Fraction) -> MeasurementReport:
     )
 
 
-def explanation(plan: Plan, price: Price, reads: tuple[str, ...]) -> Explanation:
+def explanation(
+    plan: Plan, price: Price, reads: tuple[str, ...], calls: tuple[str, ...] = ()
+) -> Explanation:
     aggregates: list[AggregateBound] = []
     derivations: dict[str, str] = {}
     grouping: tuple[str, ...] = ()
@@ -138,7 +145,13 @@ def explanation(plan: Plan, price: Price, reads: tuple[str, ...]) -> Explanation
         grouping = grouping or release.node.keys
         derivations |= _trees(release, reports, derivations)
     return Explanation(
-        tuple(aggregates), grouping, price.charges, derivations, reads, not plan.releases()
+        tuple(aggregates),
+        grouping,
+        price.charges,
+        derivations,
+        reads,
+        not plan.releases() and not plan.calls(),
+        calls,
     )
 
 

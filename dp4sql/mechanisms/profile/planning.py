@@ -26,15 +26,22 @@ class Fate:
     because: str | None = None
 
 
-def fates(profile: Profile, mechanism: Mechanism) -> tuple[Fate, ...]:
-    """One a field, in the order of the profile. `slot` is the paper's DP-SLOT and has no closure."""
+def fates(
+    profile: Profile, mechanism: Mechanism, named: frozenset[str] | None = None
+) -> tuple[Fate, ...]:
+    """One a field, in the order of the profile. `slot` is the paper's DP-SLOT and has no closure.
+
+    named: the private fields to sample (all when None); the others are suppressed.
+    """
     added = {} if mechanism == "slot" else closure(profile)
     return tuple(
-        _fate(field, added.get(field.name), mechanism) for field in profile.fields.values()
+        _fate(field, added.get(field.name), mechanism, named) for field in profile.fields.values()
     )
 
 
-def _fate(field: Field, link: Link | None, mechanism: Mechanism) -> Fate:
+def _fate(
+    field: Field, link: Link | None, mechanism: Mechanism, named: frozenset[str] | None
+) -> Fate:
     if field.identifier:
         return Fate(field, "suppressed", "suppressed", "identifier")
     if not field.private and link is None:
@@ -45,6 +52,8 @@ def _fate(field: Field, link: Link | None, mechanism: Mechanism) -> Fate:
         return Fate(field, policy, "suppressed", because)
     if field.domain is None:
         return Fate(field, policy, "suppressed", because or "no domain")
+    if field.private and named is not None and field.name not in named:
+        return Fate(field, policy, "suppressed", "not asked for")
     return Fate(field, policy, "sampled", because)
 
 

@@ -92,15 +92,17 @@ def planned(
     epsilon: Fraction,
     calibration: Calibration | None = None,
     rows: Mapping[str, int] | None = None,
+    named: frozenset[str] | None = None,
 ) -> ReleasePlan:
     """Plan a release that loses at most `epsilon`.
 
+    named: the private fields to sample, all when None.
     rows: how many rows the entity has in each table it owns (public; one where nothing is said).
     calibration: None is exact where the private values come from public lists, else universal.
     InvalidParameter when a calibration is asked for that the fields do not allow.
     """
     counts = rows or {}
-    decided = fates(profile, mechanism)
+    decided = fates(profile, mechanism, named)
     sampled = [f.field for f in decided if f.action == "sampled" and counts.get(f.field.table, 1)]
     share = shares(epsilon, sampled, counts)
     groups = blocks(profile, sampled) if mechanism == "block" else [(f,) for f in sampled]

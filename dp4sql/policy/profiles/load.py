@@ -57,6 +57,7 @@ def _profile(reading: Reading, model: ProfileModel, policy: Policy) -> Profile:
         block_cap=model.block_cap,
         gamma=model.prior.gamma,
         pairs=_pairs(reading, model, fields),
+        budget=model.budget,
         roles=_roles(reading, model),
         comment=model.comment,
     )
@@ -68,6 +69,10 @@ def _profile(reading: Reading, model: ProfileModel, policy: Policy) -> Profile:
 def _policy(reading: Reading, model: ProfileModel) -> Policy | None:
     """The policy of the profile: named, or the only one of its entity."""
     entity, tables = model.entity, reading.policies.schema.tables
+    if entity in tables and len(tables[entity].key) != 1:
+        what = f"the key of {entity} has {len(tables[entity].key)} columns"
+        reading.report(("entity",), what, "a profile is asked for by one key value")
+        return None
     options = {p.name: p for p in reading.policies.policies if p.entity == entity}
     chosen = model.policy or (next(iter(options)) if len(options) == 1 else None)
     if entity not in tables:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, PlainValidator, Tag
 
-from dp4sql.policy.models import Count, FileModel, Names, _by_shape
+from dp4sql.policy.models import Count, FileModel, Names, Positive, _by_shape
 from dp4sql.policy.profiles.types import ScorerName
 from dp4sql.policy.types import exact
 
@@ -124,6 +124,10 @@ class ProfileModel(FileModel):
     entity: str = Field(description="the table whose rows have profiles")
     policy: str | None = Field(
         default=None, description="the policy that protects it; needed where several do"
+    )
+    budget: Positive | None = Field(
+        default=None,
+        description="what all releases of one entity may lose, such as 10; the policy's budget when left out",
     )
     fields: dict[str, FieldModel] = Field(
         description="{field: {column: table.column, ...}}, the attributes of the profile"

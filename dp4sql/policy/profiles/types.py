@@ -78,7 +78,8 @@ class Compatibility:
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """What may be released of one entity. `policies` are the names of the policies that some private
-    field is rep under: each is charged. `roles` names the entity that a role may ask for: a pattern
+    field is rep under: each is charged. `budget` is what all releases of one entity may lose, within the
+    policies' own budgets. `roles` names the entity that a role may ask for: a pattern
     such as agent_{entity}, or a mapping; None binds nobody."""
 
     name: str
@@ -93,6 +94,7 @@ class Profile:
     block_cap: int = 2000
     gamma: Fraction = Fraction(2)
     pairs: tuple[Compatibility, ...] = ()
+    budget: Fraction | None = None
     roles: str | Mapping[str, str] | None = None
     comment: str | None = None
 

@@ -1,0 +1,12 @@
+"""The functions that may stand in FROM, by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dp4sql.mechanisms.calls import TableFunction
+from dp4sql.mechanisms.profile import functions as profile
+from dp4sql.sql.calls import Signature
+
+FUNCTIONS: Final[dict[str, TableFunction]] = {f.signature.name: f for f in profile.FUNCTIONS}
+SIGNATURES: Final[dict[str, Signature]] = {name: f.signature for name, f in FUNCTIONS.items()}

@@ -1,0 +1,162 @@
+"""The arguments of a profile function as a checked request. Nothing here reads data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from typing import Final, Literal, TypeVar, get_args
+
+from dp4sql.errors import InvalidParameter, Refused
+from dp4sql.mechanisms.calls import Arguments
+from dp4sql.mechanisms.profile.calibrate import Calibration
+from dp4sql.mechanisms.profile.planning import Mechanism
+from dp4sql.mechanisms.profile.release import ReleasePlan, planned
+from dp4sql.policy.labels import PolicySet
+from dp4sql.policy.profiles import Profile
+from dp4sql.sql.calls import Argument
+
+LARGEST: Final = 10_000
+"""Beyond this epsilon nothing is protected, and the tables' integers only grow."""
+
+Style = Literal["structured", "freeform"]
+Word = TypeVar("Word", bound=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`named`: the private fields to sample, None for all. `calibration` None lets each block take the
+    least noisy one that its values allow."""
+
+    profile: Profile
+    named: frozenset[str] | None
+    mechanism: Mechanism
+    calibration: Calibration | None
+    epsilon: Fraction
+    fresh: bool
+    purpose: str
+
+
+def read_request(
+    policies: PolicySet, epsilons: Mapping[str, Fraction], given: Arguments
+) -> Request:
+    """InvalidParameter or Refused, with what would work, when the request cannot be met."""
+    profile = _profile(policies, _text(given, "profile"))
+    mechanism: Mechanism = _word(given, "mechanism", get_args(Mechanism)) or "block"
+    return Request(
+        profile,
+        _named(profile, given.get("withhold")),
+        mechanism,
+        _word(given, "calibration", get_args(Calibration)),
+        _epsilon(given, epsilons[profile.policy]),
+        fresh=given.get("fresh") is True,
+        purpose=_text(given, "purpose") or "",
+    )
+
+
+def plan_of(request: Request, rows: Mapping[str, int] | None = None) -> ReleasePlan:
+    """The plan of a request for an entity with `rows` rows in each table (one where nothing is said)."""
+    return planned(
+        request.profile,
+        request.mechanism,
+        request.epsilon,
+        request.calibration,
+        rows,
+        request.named,
+    )
+
+
+def profiles_of(policies: PolicySet) -> Mapping[str, Profile]:
+    found: Mapping[str, Profile] = policies.extras.get("profiles", {})
+    return found
+
+
+def _profile(policies: PolicySet, name: str | None) -> Profile:
+    known = profiles_of(policies)
+    if not known:
+        raise InvalidParameter(
+            "the policy has no profiles", hint="The curator can add a profiles: section."
+        )
+    if name is None and len(known) == 1:
+        return next(iter(known.values()))
+    if name is None:
+        raise InvalidParameter(
+            "the policy has several profiles", hint=f"Add profile => one of {_list(known)}."
+        )
+    if name not in known:
+        raise InvalidParameter(f'there is no profile "{name}"', hint=_meant(name, known))
+    return known[name]
+
+
+def _named(profile: Profile, given: Argument) -> frozenset[str] | None:
+    """The private fields that `withhold` asks for. Those it leaves out are suppressed, not shared; a public
+    field is not protected by being named."""
+    if given is None:
+        return None
+    names = [str(name) for name in given] if isinstance(given, tuple) else [str(given)]
+    for name in names:
+        if name not in profile.fields:
+            hint = _meant(name, profile.fields)
+            raise InvalidParameter(f'the profile has no field "{name}"', hint=hint)
+        if name not in profile.withheld:
+            field = profile.fields[name]
+            raise Refused(
+                f"{name} cannot be withheld: {field.table}.{field.column} is public under policy {profile.policy}",
+                hint="Other queries show it. The curator can label the column rep.",
+            )
+    return frozenset(names)
+
+
+def _epsilon(given: Arguments, default: Fraction) -> Fraction:
+    value = given.get("epsilon")
+    epsilon = default if value is None else Fraction(str(value))
+    if not 0 < epsilon <= LARGEST:
+        raise InvalidParameter(
+            f"epsilon {float(epsilon):g}", hint=f"A number above 0, and at most {LARGEST}."
+        )
+    return epsilon
+
+
+def _text(given: Arguments, name: str) -> str | None:
+    value = given.get(name)
+    return None if value is None else str(value)
+
+
+def _word(given: Arguments, name: str, known: tuple[Word, ...]) -> Word | None:
+    value = _text(given, name)
+    if value is None:
+        return None
+    for word in known:
+        if word == value.lower():
+            return word
+    raise InvalidParameter(f'{name} "{value}"', hint=f"One of {_list(known)}.")
+
+
+def style(given: Arguments) -> Style:
+    return _word(given, "format", get_args(Style)) or "structured"
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name, list(known), n=1)
+    return f"Perhaps {close[0]} was meant." if close else f"Known: {_list(known)}."
+
+
+def check_role(profile: Profile, role: str, entity: str) -> None:
+    """A bound role may ask for its own entity alone. Refused is the same whether the entity exists."""
+    match profile.roles:
+        case None:
+            return
+        case str():
+            allowed = role == profile.roles.replace("{entity}", entity)
+        case _:
+            allowed = profile.roles.get(role) == entity
+    if not allowed:
+        raise Refused(
+            f"role {role} may not release this profile",
+            hint=f"Profile {profile.name} binds each role to one {profile.entity}.",
+        )
