@@ -37,6 +37,7 @@
         TooManyConnections      53300
         LimitExceeded           54000
         ShuttingDown            57P01
+        IdleTooLong             57P05
         CatalogUnavailable      58000  no Postgres to answer catalog queries
       InternalError             XX000
 
@@ -237,6 +238,10 @@ class LimitExceeded(ServerError):
 
 class ShuttingDown(ServerError):
     sqlstate = "57P01"
+
+
+class IdleTooLong(ServerError):
+    sqlstate = "57P05"
 
 
 class CatalogUnavailable(ServerError):

@@ -50,8 +50,8 @@ class Connection:
     def next_event(self) -> Event | None:
         """The next message to act on, or None until more bytes come.
 
-        Raises ProtocolViolation when the bytes are no protocol (the connection must end) and other
-        errors when one message is bad and the next may be good.
+        Raises InvalidEncoding when one message is bad and the next may be good; any other error means
+        that the connection must end.
         """
         if self.phase is Phase.OPENING:
             return self._opening()

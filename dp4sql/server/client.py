@@ -1,219 +1,46 @@
-"""Sockets to sessions: where the protocol, the catalog and the pipeline meet.
+"""One client: its socket's bytes to its connection, its session's replies to its socket.
 
-One task a client takes messages in order; replies gather and are written once a batch. A cancel
-request, a timeout or a lost client stops the statement that runs, and with it the engine's work.
+One task takes the messages in order; replies gather and are written once a batch. A cancel request, a
+timeout or a lost client stops the statement that runs, and with it the engine's work.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
-import ipaddress
 import logging
-import secrets
-import socket
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Final, cast
 
-from dp4sql.catalog.route import router
-from dp4sql.catalog.service import Catalog
 from dp4sql.errors import (
     AuthenticationFailed,
     Dp4sqlError,
-    InvalidParameter,
+    IdleTooLong,
+    InvalidEncoding,
     ProtocolViolation,
     ShuttingDown,
-    TooManyConnections,
     UndefinedDatabase,
     Unsupported,
 )
-from dp4sql.pipeline import Pipeline
+from dp4sql.server.options import is_local
 from dp4sql.session.answers import Answers
 from dp4sql.session.session import FLUSH_AT, Session
 from dp4sql.session.startup import settings_of
 from dp4sql.session.state import State
 from dp4sql.wire import messages as m
-from dp4sql.wire.auth import Scram, Users, Verifier, channel_binding
+from dp4sql.wire.auth import Scram
 from dp4sql.wire.connection import Connection, Event, Phase
+
+if TYPE_CHECKING:
+    from dp4sql.server.server import Server
 
 log = logging.getLogger(__name__)
 
 #: Bytes that wait unread before the client is made to wait.
-READ_AHEAD = 1 << 18
-TLS_HANDSHAKE = 0x16
-_PEM = "-----BEGIN CERTIFICATE-----"
-_PEM_END = "-----END CERTIFICATE-----"
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """A server's side of TLS, and the hash of its certificate that SCRAM binds logins to."""
-
-    context: ssl.SSLContext
-    binding: bytes | None
-
-    @classmethod
-    def load(cls, certificate: str, key: str) -> Tls:
-        """TLS 1.2 or later from a PEM chain and its key. Raises OSError on files that are neither."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(certificate, key)
-        context.set_alpn_protocols(["postgresql"])
-        chain = Path(certificate).read_text(encoding="ascii")
-        first = chain[chain.index(_PEM) :].split(_PEM_END)[0] + _PEM_END
-        return cls(context, channel_binding(ssl.PEM_cert_to_DER_cert(first)))
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How clients get in, and how much of everything they may use. Times are in seconds.
-
-    `users` are SCRAM verifiers; `trust` lets anyone in, from this machine alone. `database` is the one
-    name clients may ask for.
-    """
-
-    database: str = "dp4sql"
-    users: Mapping[str, Verifier] | None = None
-    trust: bool = False
-    tls: Tls | None = None
-    catalog: str | None = None
-    max_connections: int = 1200
-    max_message: int = m.MAX_MESSAGE
-    login_timeout: float = 30.0
-    idle_timeout: float | None = None
-
-
-class Server:
-    """Accepts clients and gives each a session. `listen` starts it, `close` ends it."""
-
-    def __init__(self, pipeline: Pipeline, options: Options | None = None) -> None:
-        self.pipeline, self.options = pipeline, options or Options()
-        self.catalog = Catalog(pipeline.policy, self.options.database, self.options.catalog)
-        self.route = router(pipeline.policy)
-        self.users = Users(self.options.users or {})
-        self.clients: dict[int, Client] = {}
-        self.closing = False
-        self._next_pid = secrets.randbelow(1 << 30)
-        self._accepting: list[asyncio.Task[None]] = []
-        self._greeting: set[asyncio.Task[None]] = set()
-
-    # ------------------------------------------------------------ listening
-
-    async def listen(self, host: str, port: int) -> int:
-        """Start to accept on `host`; gives the port, which is a free one where 0 was asked for."""
-        self._check_access(host)
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        for family, address in dict.fromkeys((entry[0], entry[4]) for entry in found):
-            listener = socket.create_server(address[:2], family=family, backlog=1024)
-            listener.setblocking(False)
-            port = listener.getsockname()[1]
-            self._accepting.append(loop.create_task(self._accept(listener)))
-            if len(found) > 1 and family == socket.AF_INET and address[1] == 0:
-                break
-        return port
-
-    def _check_access(self, host: str) -> None:
-        if self.options.trust and not _is_local(host):
-            raise InvalidParameter(
-                f"trust lets anyone in, and {host} is not this machine alone",
-                hint="Listen on 127.0.0.1, or give users with dp4sql user add.",
-            )
-        if not (self.options.trust or self.options.users):
-            raise InvalidParameter(
-                "nobody could log in", hint="Add users with dp4sql user add, or ask for trust."
-            )
-
-    async def _accept(self, listener: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        with listener:
-            while True:
-                try:
-                    accepted, _ = await loop.sock_accept(listener)
-                except OSError:
-                    log.exception("a client could not be accepted")
-                    await asyncio.sleep(0.1)
-                    continue
-                task = loop.create_task(self._greet(accepted))
-                self._greeting.add(task)
-                task.add_done_callback(self._greeting.discard)
-
-    async def _greet(self, accepted: socket.socket) -> None:
-        """Tell TLS from the startup packet by its first byte, and hand the socket over."""
-        loop = asyncio.get_running_loop()
-        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        tls = self.options.tls
-        try:
-            async with asyncio.timeout(self.options.login_timeout):
-                direct = tls is not None and await _first_byte(accepted) == TLS_HANDSHAKE
-                await loop.connect_accepted_socket(
-                    lambda: Client(self, direct),
-                    accepted,
-                    ssl=tls.context if tls and direct else None,
-                )
-        except (OSError, ssl.SSLError, TimeoutError):
-            accepted.close()
-
-    # ------------------------------------------------------------ clients
-
-    def admit(self, client: Client) -> tuple[int, bytes]:
-        """A place for a client that has logged in: its process id and the secret for cancelling."""
-        if self.closing:
-            raise ShuttingDown("the server is shutting down")
-        if len(self.clients) >= self.options.max_connections:
-            raise TooManyConnections("sorry, too many clients already", hint="Try again later.")
-        while True:
-            self._next_pid = self._next_pid % (2**31 - 1) + 1
-            if self._next_pid not in self.clients:
-                self.clients[self._next_pid] = client
-                return self._next_pid, secrets.token_bytes(4)
-
-    def cancel(self, request: m.CancelRequest) -> None:
-        client = self.clients.get(request.pid)
-        if client is not None and hmac.compare_digest(client.secret, request.secret):
-            client.cancel()
-
-    async def close(self, grace: float = 5.0) -> None:
-        """Accept no more, let running statements finish for `grace` seconds, end all sessions."""
-        self.closing = True
-        for task in (*self._accepting, *self._greeting):
-            task.cancel()
-        deadline = asyncio.get_running_loop().time() + grace
-        while self.clients and asyncio.get_running_loop().time() < deadline:
-            for client in [c for c in self.clients.values() if not c.busy]:
-                client.shut_down()
-            await asyncio.sleep(0.02)
-        for client in list(self.clients.values()):
-            client.shut_down()
-        await asyncio.gather(*self._accepting, return_exceptions=True)
-        await self.catalog.close()
-
-
-async def _first_byte(accepted: socket.socket) -> int:
-    """Look at the first byte without taking it."""
-    loop = asyncio.get_running_loop()
-    readable = asyncio.Event()
-    loop.add_reader(accepted, readable.set)
-    try:
-        await readable.wait()
-    finally:
-        loop.remove_reader(accepted)
-    data = accepted.recv(1, socket.MSG_PEEK)
-    return data[0] if data else 0
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+READ_AHEAD: Final = 1 << 18
 
 
 class Client(asyncio.Protocol):
-    """One socket: bytes to its connection, its connection's replies to the socket."""
+    """A socket that may become a session."""
 
     def __init__(self, server: Server, direct_tls: bool) -> None:
         self._server, self._direct_tls = server, direct_tls
@@ -283,7 +110,7 @@ class Client(asyncio.Protocol):
             self._connection.end(error)
             self._write()
         except TimeoutError:
-            log.info("a client was idle for too long")
+            log.info("a client did not log in in time")
         finally:
             self._server.clients.pop(self._pid, None)
             if self._session is not None:
@@ -294,9 +121,7 @@ class Client(asyncio.Protocol):
         while True:
             try:
                 event = await self._next()
-            except ProtocolViolation:
-                raise
-            except Dp4sqlError as error:
+            except InvalidEncoding as error:
                 session.fail(error)
                 continue
             if isinstance(event, m.Terminate):
@@ -315,6 +140,8 @@ class Client(asyncio.Protocol):
             try:
                 async with asyncio.timeout(self._idle_timeout()):
                     await self._arrived
+            except TimeoutError:
+                raise IdleTooLong("terminating connection due to idle-session timeout") from None
             finally:
                 self._arrived = None
         return event
@@ -388,7 +215,7 @@ class Client(asyncio.Protocol):
 
     async def _authenticate(self, user: str) -> None:
         peer = self._transport.get_extra_info("peername")
-        if self._server.options.trust and peer and _is_local(peer[0]):
+        if self._server.options.trust and peer and is_local(peer[0]):
             return
         if not self._server.options.users:
             raise AuthenticationFailed("this server lets in clients on its own machine alone")

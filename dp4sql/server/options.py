@@ -1,0 +1,62 @@
+"""How a server is told to serve."""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dp4sql.wire import messages as m
+from dp4sql.wire.auth import Verifier, channel_binding
+
+_PEM: Final = "-----BEGIN CERTIFICATE-----"
+_PEM_END: Final = "-----END CERTIFICATE-----"
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """A server's side of TLS, and the hash of its certificate that SCRAM binds logins to."""
+
+    context: ssl.SSLContext
+    binding: bytes | None
+
+    @classmethod
+    def load(cls, certificate: str, key: str) -> Tls:
+        """TLS 1.2 or later from a PEM chain and its key. Raises OSError on files that are neither."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(certificate, key)
+        context.set_alpn_protocols(["postgresql"])
+        chain = Path(certificate).read_text(encoding="ascii")
+        first = chain[chain.index(_PEM) :].split(_PEM_END)[0] + _PEM_END
+        return cls(context, channel_binding(ssl.PEM_cert_to_DER_cert(first)))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How clients get in, and how much of everything they may use. Times are in seconds.
+
+    `users` are SCRAM verifiers; `trust` lets anyone in, from this machine alone. `database` is the one
+    name clients may ask for.
+    """
+
+    database: str = "dp4sql"
+    users: Mapping[str, Verifier] | None = None
+    trust: bool = False
+    tls: Tls | None = None
+    catalog: str | None = None
+    max_connections: int = 1200
+    max_message: int = m.MAX_MESSAGE
+    login_timeout: float = 30.0
+    idle_timeout: float | None = None
+
+
+def is_local(host: str) -> bool:
+    """Whether an address or name is this machine, seen from this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,143 @@
+"""Listening: sockets are accepted, told apart by their first byte, and each becomes a client."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import secrets
+import socket
+import ssl
+from typing import Final
+
+from dp4sql.catalog.route import router
+from dp4sql.catalog.service import Catalog
+from dp4sql.errors import InvalidParameter, ShuttingDown, TooManyConnections
+from dp4sql.pipeline import Pipeline
+from dp4sql.server.client import Client
+from dp4sql.server.options import Options, is_local
+from dp4sql.wire import messages as m
+from dp4sql.wire.auth import Users
+
+log = logging.getLogger(__name__)
+
+TLS_HANDSHAKE: Final = 0x16
+
+
+class Server:
+    """Accepts clients and gives each a session. `listen` starts it, `close` ends it."""
+
+    def __init__(self, pipeline: Pipeline, options: Options | None = None) -> None:
+        self.pipeline, self.options = pipeline, options or Options()
+        self.catalog = Catalog(pipeline.policy, self.options.database, self.options.catalog)
+        self.route = router(pipeline.policy)
+        self.users = Users(self.options.users or {})
+        self.clients: dict[int, Client] = {}
+        self.closing = False
+        self._next_pid = secrets.randbelow(1 << 30)
+        self._accepting: list[asyncio.Task[None]] = []
+        self._greeting: set[asyncio.Task[None]] = set()
+
+    # ------------------------------------------------------------ listening
+
+    async def listen(self, host: str, port: int) -> int:
+        """Start to accept on `host`; gives the port, which is a free one where 0 was asked for."""
+        self._check_access(host)
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        for family, address in dict.fromkeys((entry[0], entry[4]) for entry in found):
+            listener = socket.create_server(address[:2], family=family, backlog=1024)
+            listener.setblocking(False)
+            port = listener.getsockname()[1]
+            self._accepting.append(loop.create_task(self._accept(listener)))
+            if len(found) > 1 and family == socket.AF_INET and address[1] == 0:
+                break
+        return port
+
+    def _check_access(self, host: str) -> None:
+        if self.options.trust and not is_local(host):
+            raise InvalidParameter(
+                f"trust lets anyone in, and {host} is not this machine alone",
+                hint="Listen on 127.0.0.1, or give users with dp4sql user add.",
+            )
+        if not (self.options.trust or self.options.users):
+            raise InvalidParameter(
+                "nobody could log in", hint="Add users with dp4sql user add, or ask for trust."
+            )
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        with listener:
+            while True:
+                try:
+                    accepted, _ = await loop.sock_accept(listener)
+                except OSError:
+                    log.exception("a client could not be accepted")
+                    await asyncio.sleep(0.1)
+                    continue
+                task = loop.create_task(self._greet(accepted))
+                self._greeting.add(task)
+                task.add_done_callback(self._greeting.discard)
+
+    async def _greet(self, accepted: socket.socket) -> None:
+        """Tell TLS from the startup packet by its first byte, and hand the socket over."""
+        loop = asyncio.get_running_loop()
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        tls = self.options.tls
+        try:
+            async with asyncio.timeout(self.options.login_timeout):
+                direct = tls is not None and await _first_byte(accepted) == TLS_HANDSHAKE
+                await loop.connect_accepted_socket(
+                    lambda: Client(self, direct),
+                    accepted,
+                    ssl=tls.context if tls and direct else None,
+                )
+        except (OSError, ssl.SSLError, TimeoutError):
+            accepted.close()
+
+    # ------------------------------------------------------------ clients
+
+    def admit(self, client: Client) -> tuple[int, bytes]:
+        """A place for a client that has logged in: its process id and the secret for cancelling."""
+        if self.closing:
+            raise ShuttingDown("the server is shutting down")
+        if len(self.clients) >= self.options.max_connections:
+            raise TooManyConnections("sorry, too many clients already", hint="Try again later.")
+        while True:
+            self._next_pid = self._next_pid % (2**31 - 1) + 1
+            if self._next_pid not in self.clients:
+                self.clients[self._next_pid] = client
+                return self._next_pid, secrets.token_bytes(4)
+
+    def cancel(self, request: m.CancelRequest) -> None:
+        client = self.clients.get(request.pid)
+        if client is not None and hmac.compare_digest(client.secret, request.secret):
+            client.cancel()
+
+    async def close(self, grace: float = 5.0) -> None:
+        """Accept no more, let running statements finish for `grace` seconds, end all sessions."""
+        self.closing = True
+        for task in (*self._accepting, *self._greeting):
+            task.cancel()
+        deadline = asyncio.get_running_loop().time() + grace
+        while self.clients and asyncio.get_running_loop().time() < deadline:
+            for client in [c for c in self.clients.values() if not c.busy]:
+                client.shut_down()
+            await asyncio.sleep(0.02)
+        for client in list(self.clients.values()):
+            client.shut_down()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        await self.catalog.close()
+
+
+async def _first_byte(accepted: socket.socket) -> int:
+    """Look at the first byte without taking it."""
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(accepted, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(accepted)
+    data = accepted.recv(1, socket.MSG_PEEK)
+    return data[0] if data else 0

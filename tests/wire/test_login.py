@@ -1,0 +1,216 @@
+"""Who gets in, how, and what the others are told."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import trustme
+
+from dp4sql.errors import InvalidParameter
+from dp4sql.server import Options, Server, Tls
+from dp4sql.wire import messages as m
+from dp4sql.wire.auth import Verifier
+from tests.wire.live import DATABASE, Proxy, Raw, error, proxy, query, startup
+
+USERS = {"ann": Verifier.of_password("pencil")}
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def roots(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("ca") / "root.pem"
+    authority.cert_pem.write_to_path(str(file))
+    return file
+
+
+@pytest.fixture(scope="module")
+def guarded(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    """A proxy with TLS and passwords."""
+    folder = tmp_path_factory.mktemp("guarded")
+    issued = authority.issue_cert("127.0.0.1", "localhost")
+    issued.private_key_pem.write_to_path(str(folder / "key.pem"))
+    for part in issued.cert_chain_pems:
+        part.write_to_path(str(folder / "chain.pem"), append=True)
+    tls = Tls.load(str(folder / "chain.pem"), str(folder / "key.pem"))
+    with proxy(folder, trust=False, users=USERS, tls=tls, login_timeout=2.0) as running:
+        yield running
+
+
+def connect(port: int, **more: str) -> psycopg.Connection:
+    parameters = {"user": "ann", "password": "pencil", "dbname": DATABASE} | more
+    return psycopg.connect(host="127.0.0.1", port=port, connect_timeout=10, **parameters)
+
+
+@pytest.mark.parametrize("sslmode", ["disable", "require", "verify-full"])
+@pytest.mark.parametrize("channel_binding", ["disable", "prefer"])
+def test_the_right_password_lets_in(
+    guarded: Proxy, roots: Path, sslmode: str, channel_binding: str
+) -> None:
+    root = {"sslrootcert": str(roots)} if sslmode == "verify-full" else {}
+    with connect(guarded.port, sslmode=sslmode, channel_binding=channel_binding, **root) as client:
+        assert client.execute("select current_user").fetchone() == ("ann",)
+        assert client.pgconn.ssl_in_use == (sslmode != "disable")
+
+
+def test_a_client_may_insist_on_channel_binding(guarded: Proxy) -> None:
+    with connect(guarded.port, sslmode="require", channel_binding="require") as client:
+        assert client.execute("select 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("who", [{"password": "pen"}, {"user": "bob"}])
+def test_wrong_passwords_and_unknown_users_are_told_the_same(
+    guarded: Proxy, who: dict[str, str]
+) -> None:
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed") as caught:
+        connect(guarded.port, **who)
+    assert "pen" not in str(caught.value)
+
+
+def test_after_a_failed_login_the_connection_ends(guarded: Proxy) -> None:
+    with Raw(guarded.port) as client:
+        client.send(startup(user="ann", database=DATABASE))
+        assert client.frame()[0] == "R"
+        first = b"n,,n=,r=abc"
+        client.send(m.frame(b"p", b"SCRAM-SHA-256\0" + struct.pack("!i", len(first)) + first))
+        nonce = client.frame()[1][4:].split(b",")[0]
+        client.send(m.frame(b"p", b"c=biws," + nonce + b",p=" + b"A" * 43 + b"="))
+        answer = client.rest()
+    assert error(answer)["C"] == "28P01"
+    assert [kind for kind, _ in answer] == ["E"]
+
+
+def test_a_query_is_no_login(guarded: Proxy) -> None:
+    with Raw(guarded.port) as client:
+        client.send(startup(user="ann", database=DATABASE), m.frame(b"Q", b"select 1\0"))
+        answer = client.rest()
+    assert [kind for kind, _ in answer] == ["R", "E"]
+
+
+def test_direct_tls_needs_no_ssl_request(guarded: Proxy, roots: Path) -> None:
+    context = ssl.create_default_context(cafile=str(roots))
+    context.set_alpn_protocols(["postgresql"])
+    with (
+        socket.create_connection(("127.0.0.1", guarded.port), timeout=10) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as secure,
+    ):
+        assert secure.selected_alpn_protocol() == "postgresql"
+        secure.sendall(startup(user="ann", database=DATABASE))
+        assert b"SCRAM-SHA-256-PLUS" in secure.recv(1000)
+
+
+def test_direct_tls_of_another_protocol_ends(guarded: Proxy, roots: Path) -> None:
+    context = ssl.create_default_context(cafile=str(roots))
+    with (
+        socket.create_connection(("127.0.0.1", guarded.port), timeout=10) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as secure,
+    ):
+        secure.sendall(startup(user="ann", database=DATABASE))
+        assert b"08P01" in secure.recv(1000)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_tls_older_than_1_2_is_refused(guarded: Proxy) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
+    with socket.create_connection(("127.0.0.1", guarded.port), timeout=10) as plain:
+        plain.sendall(struct.pack("!ii", 8, m.SSL_REQUEST))
+        assert plain.recv(1) == b"S"
+        with pytest.raises(OSError):
+            context.wrap_socket(plain)
+
+
+def test_bytes_slipped_in_before_the_handshake_end_it(guarded: Proxy) -> None:
+    with Raw(guarded.port) as client:
+        client.send(struct.pack("!ii", 8, m.SSL_REQUEST) + startup(user="ann"))
+        assert error(client.rest())["C"] == "08P01"
+
+
+def test_without_tls_the_server_says_no(live: Proxy) -> None:
+    with socket.create_connection(("127.0.0.1", live.port), timeout=10) as plain:
+        for code in (m.GSSENC_REQUEST, m.SSL_REQUEST):
+            plain.sendall(struct.pack("!ii", 8, code))
+            assert plain.recv(1) == b"N"
+
+
+def test_who_sends_nothing_is_hung_up_on(guarded: Proxy) -> None:
+    with socket.create_connection(("127.0.0.1", guarded.port), timeout=10) as slow:
+        slow.sendall(b"\0\0")
+        assert slow.recv(100) == b""
+
+
+@pytest.mark.parametrize(
+    ("options", "host"),
+    [(Options(), "127.0.0.1"), (Options(trust=True), "0.0.0.0"), (Options(trust=True), "::")],
+)
+def test_a_server_that_lets_in_nobody_or_anybody_does_not_start(
+    live: Proxy, options: Options, host: str
+) -> None:
+    async def start() -> int:
+        return await Server(live.pipeline, options).listen(host, 0)
+
+    with pytest.raises(InvalidParameter):
+        live.call(start())
+
+
+def test_the_server_is_full_at_its_limit(tmp_path: Path) -> None:
+    with proxy(tmp_path, max_connections=1) as small, Raw(small.port) as first:
+        first.log_in()
+        with Raw(small.port) as second:
+            second.send(startup(user="ann", database=DATABASE))
+            assert error(second.rest())["C"] == "53300"
+        first.socket.close()
+        with Raw(small.port) as third:
+            assert third.log_in()[-1] == ("Z", b"I")
+
+
+def test_shutting_down_waits_for_what_runs_and_tells_the_others(tmp_path: Path) -> None:
+    running = Proxy(tmp_path)
+    with Raw(running.port) as idle, Raw(running.port) as busy, Raw(running.port) as stuck:
+        for client in (idle, busy, stuck):
+            client.log_in()
+        busy.send(query("select pg_sleep(0.5)"))
+        stuck.send(query("select pg_sleep(30)"))
+        assert busy.silent()
+        running.stop(grace=1.5)
+        assert error(idle.rest())["C"] == "57P01"
+        assert "DCZ" in "".join(kind for kind, _ in busy.rest())
+        assert error(stuck.rest())["C"] == "57P01"
+
+
+def test_idle_clients_can_be_sent_away(tmp_path: Path) -> None:
+    with proxy(tmp_path, idle_timeout=0.2) as running, Raw(running.port) as client:
+        client.log_in()
+        assert error(client.rest())["C"] == "57P05"
+
+
+def test_nothing_of_the_proxy_outlives_it(tmp_path: Path) -> None:
+    """Killed without warning, it takes the catalog's Postgres and its files along."""
+    script = (
+        "import os, sys, time; from pathlib import Path; from tests.wire.live import Proxy, Raw, query\n"
+        "p = Proxy(Path(sys.argv[1])); c = Raw(p.port); c.log_in(); c.send(query('select 1')); c.until('Z')\n"
+        "print(p.server.catalog._running.directory, flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
+    directory = Path(done.stdout.strip())
+    assert directory.name.startswith("dp4sql-"), done.stderr
+    for _ in range(100):
+        if not directory.exists():
+            break
+        subprocess.run(["sleep", "0.05"], check=True)
+    assert not directory.exists()
