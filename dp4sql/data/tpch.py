@@ -8,6 +8,7 @@ import sys
 import sysconfig
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 import duckdb
 
@@ -21,8 +22,8 @@ def generate(path: Path, scale: str) -> bool:
     """Write the DuckDB file `path` at scale factor `scale` ("0.01"); False when it is there already."""
 
     def fill(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
-        write_parquet(folder, scale)
-        connection.execute(files("dp4sql.data").joinpath("tpch.sql").read_text())
+        write_files(folder, scale, "parquet")
+        connection.execute(ddl())
         for table in TABLES:
             file = str(folder / f"{table}.parquet")
             connection.execute(f"INSERT INTO {table} FROM read_parquet(?)", [file])
@@ -37,9 +38,14 @@ def generate(path: Path, scale: str) -> bool:
         ) from None
 
 
-def write_parquet(folder: Path, scale: str) -> None:
-    """One parquet file a table in `folder`; the generator's own progress shows on a terminal."""
-    command = (_generator(), "parquet", f"--scale-factor={scale}", f"--output-dir={folder}")
+def ddl() -> str:
+    """CREATE TABLE for each of TABLES, as DuckDB and Postgres both read it."""
+    return files("dp4sql.data").joinpath("tpch.sql").read_text()
+
+
+def write_files(folder: Path, scale: str, format: Literal["parquet", "csv"]) -> None:
+    """One file a table in `folder`; the generator's own progress shows on a terminal."""
+    command = (_generator(), format, f"--scale-factor={scale}", f"--output-dir={folder}")
     if subprocess.run(command, check=False).returncode:
         raise InvalidParameter(
             f"tpchgen-cli does not write TPC-H at scale {scale}",
