@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from dp4sql.algebra.types import TEXT, Type, Value
@@ -14,6 +14,7 @@ from dp4sql.catalog.service import Catalog
 from dp4sql.catalog.upstream import Relayed, Upstream
 from dp4sql.errors import Dp4sqlError
 from dp4sql.pipeline import Pipeline
+from dp4sql.policy.types import parse_type
 from dp4sql.rows import OutputColumn, Released
 from dp4sql.session.commands import Command, Copy, Explain
 from dp4sql.session.copy import copied, layout
@@ -171,6 +172,14 @@ class Answers:
             await session.run(_SET, (25, 25), (name.encode(), value.encode()))
             self._applied[name] = value
 
+    async def type_oid(self, name: str) -> int:
+        """The OID of a type by any name that Postgres knows for it."""
+        with contextlib.suppress(ValueError):
+            return oid_of(parse_type(name))
+        session = await self._session()
+        found = await session.run("SELECT $1::regtype::oid", (25,), (name.encode(),), (), (1,))
+        return int.from_bytes(found.rows[0][-4:], "big")
+
     async def show_elsewhere(self, statement: Statement) -> Result:
         with placed(statement):
             return self._relayed(await (await self._session()).run(statement.text), ())
@@ -201,7 +210,7 @@ def _text_if_unknown(type: Type) -> Type:
     return TEXT if type.kind == "unknown" else type
 
 
-@contextmanager
+@contextlib.contextmanager
 def placed(statement: Statement) -> Iterator[None]:
     """Errors name a place in the statement; clients count from the start of what they sent."""
     try:

@@ -51,7 +51,7 @@ _WRITES: Final = frozenset(
     {
         *("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "ALTER", "DROP", "GRANT"),
         *("REVOKE", "COMMENT", "REINDEX", "VACUUM", "ANALYZE", "CLUSTER", "REFRESH", "IMPORT"),
-        *("SECURITY", "LOCK", "CALL", "DO", "REASSIGN", "CHECKPOINT", "LOAD"),
+        *("SECURITY", "CALL", "DO", "REASSIGN", "CHECKPOINT", "LOAD"),
     }
 )
 
@@ -59,11 +59,15 @@ _WRITES: Final = frozenset(
 def _refuse(statement: Statement) -> Command:
     word = statement.tokens[0].text
     if word.upper() in _WRITES:
-        raise ReadOnly(
-            f"cannot execute {word.upper()} in a read-only transaction",
-            hint="dp4sql answers queries; run what changes things on the database itself.",
-        )
+        raise _read_only(word.upper())
     raise Reader(statement).unexpected()
+
+
+def _read_only(what: str) -> ReadOnly:
+    return ReadOnly(
+        f"cannot execute {what} in a read-only transaction",
+        hint="dp4sql answers queries; run what changes things on the database itself.",
+    )
 
 
 # ------------------------------------------------------------------ transactions
@@ -352,7 +356,7 @@ def _copy(read: Reader) -> Command:
 def _copy_of_a_table(read: Reader) -> Command:
     words = [token.text.upper() for token in read.rest().tokens]
     if "FROM" in words:
-        raise ReadOnly("cannot execute COPY FROM in a read-only transaction")
+        raise _read_only("COPY FROM")
     raise Refused(
         "COPY of a table would release its rows",
         hint="COPY (SELECT count(*) FROM ...) TO STDOUT copies an answer.",
@@ -378,6 +382,14 @@ def _old_options(read: Reader) -> dict[str, str]:
         else:
             raise read.unexpected()
     return options
+
+
+def _lock(read: Reader) -> Command:
+    """pg_dump locks what it reads against changes of the schema, of which there are none."""
+    words = [token.text.upper() for token in read.rest().tokens]
+    if words[-3:] != ["ACCESS", "SHARE", "MODE"]:
+        raise _read_only("LOCK TABLE")
+    return Ignored("LOCK TABLE")
 
 
 def _ignored(tag: str) -> Callable[[Reader], Command]:
@@ -414,6 +426,7 @@ _COMMANDS: Final[dict[str, Callable[[Reader], Command]]] = {
     "MOVE": _move,
     "CLOSE": _close,
     "COPY": _copy,
+    "LOCK": _lock,
     "LISTEN": _ignored("LISTEN"),
     "UNLISTEN": _ignored("UNLISTEN"),
     "NOTIFY": _ignored("NOTIFY"),

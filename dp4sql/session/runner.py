@@ -8,8 +8,7 @@ from typing import Final, assert_never
 
 from dp4sql.algebra.types import TEXT
 from dp4sql.catalog.lexer import Statement
-from dp4sql.errors import FailedTransaction, NoTransaction, SyntaxError_, Unsupported
-from dp4sql.policy.types import parse_type
+from dp4sql.errors import FailedTransaction, NoTransaction, SyntaxError_
 from dp4sql.rows import OutputColumn, Released
 from dp4sql.session import commands as c
 from dp4sql.session.answers import Answers
@@ -17,7 +16,6 @@ from dp4sql.session.prepared import Arguments, Names, Portal, Prepared
 from dp4sql.session.results import Result, fields_of, move, of_released
 from dp4sql.session.state import REPORTED, State
 from dp4sql.wire.connection import Connection
-from dp4sql.wire.values import oid_of
 
 
 class Runner:
@@ -199,7 +197,7 @@ class Runner:
 
     async def _prepare_named(self, command: c.Prepare) -> Result:
         self.names.check_free(command.name)
-        oids = tuple(map(_type_oid, command.types))
+        oids = tuple([await self._answers.type_oid(name) for name in command.types])
         inner = c.Select(command.query)
         prepared = await self.prepare(command.query, inner, oids, describe=True)
         self.names.add_statement(command.name, prepared)
@@ -264,10 +262,3 @@ def _shown(name: str) -> OutputColumn:
     """The column of SHOW, named as Postgres spells the setting."""
     spelled = next((known for known in REPORTED if known.lower() == name), name)
     return OutputColumn(spelled, TEXT)
-
-
-def _type_oid(name: str) -> int:
-    try:
-        return oid_of(parse_type(name))
-    except ValueError as error:
-        raise Unsupported(f'type "{name}" is not supported', hint=f"Wanted is {error}.") from None

@@ -263,7 +263,11 @@ def _duration(text: str) -> str:
 
 def _encoding(text: str) -> str:
     # asyncpg sends it with quotes around.
-    if text.upper().strip("'").replace("-", "").replace("_", "") not in ("UTF8", "UNICODE", "SQLASCII"):
+    if text.upper().strip("'").replace("-", "").replace("_", "") not in (
+        "UTF8",
+        "UNICODE",
+        "SQLASCII",
+    ):
         raise _invalid("client_encoding", text, "UTF8 is the one encoding spoken here.")
     return "UTF8"
 
