@@ -138,7 +138,7 @@ def _constant(name: str, type: Type, e: exp.Expr, lowering: Expressions) -> Valu
 
 
 def _fits(given: Type, wanted: Type) -> bool:
-    """Any number for a number, any text for a text: the function reads the value itself."""
-    return given.kind == wanted.kind or any(
+    """Any number for a number, any text for a text, anything for unknown: the function reads the value."""
+    return wanted.kind in ("unknown", given.kind) or any(
         {given.kind, wanted.kind} <= family for family in (NUMBERS, TEXTS)
     )
