@@ -91,11 +91,13 @@ def _encoded(encode: Callable[[Value], bytes], value: Value) -> bytes | None:
 def _binary(
     rows: Iterator[list[bytes | None]], names: Sequence[str], how: Layout
 ) -> Iterator[bytes]:
-    yield _BINARY_HEADER
+    # As in Postgres the header shares its message with the first row; psycopg relies on it.
+    before = _BINARY_HEADER
     for row in rows:
         cells = (struct.pack("!i", -1) if c is None else struct.pack("!i", len(c)) + c for c in row)
-        yield struct.pack("!h", len(row)) + b"".join(cells)
-    yield _BINARY_END
+        yield before + struct.pack("!h", len(row)) + b"".join(cells)
+        before = b""
+    yield before + _BINARY_END
 
 
 def _text(rows: Iterator[list[bytes | None]], names: Sequence[str], how: Layout) -> Iterator[bytes]:

@@ -12,44 +12,32 @@ from pathlib import Path
 
 import psycopg
 import pytest
-import trustme
 
 from dp4sql.errors import InvalidParameter
-from dp4sql.server import Options, Server, Tls
+from dp4sql.server import Options, Server
 from dp4sql.wire import messages as m
-from dp4sql.wire.auth import Verifier
 from tests.wire.live import DATABASE, Proxy, Raw, error, proxy, query, startup
-
-USERS = {"ann": Verifier.of_password("pencil")}
-
-
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
+from tests.wire.secured import PASSWORD, USER, secured
 
 
 @pytest.fixture(scope="module")
-def roots(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("ca") / "root.pem"
-    authority.cert_pem.write_to_path(str(file))
-    return file
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, Path]]:
+    with secured(tmp_path_factory.mktemp("guarded"), login_timeout=2.0) as found:
+        yield found
 
 
-@pytest.fixture(scope="module")
-def guarded(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    """A proxy with TLS and passwords."""
-    folder = tmp_path_factory.mktemp("guarded")
-    issued = authority.issue_cert("127.0.0.1", "localhost")
-    issued.private_key_pem.write_to_path(str(folder / "key.pem"))
-    for part in issued.cert_chain_pems:
-        part.write_to_path(str(folder / "chain.pem"), append=True)
-    tls = Tls.load(str(folder / "chain.pem"), str(folder / "key.pem"))
-    with proxy(folder, trust=False, users=USERS, tls=tls, login_timeout=2.0) as running:
-        yield running
+@pytest.fixture
+def guarded(place: tuple[Proxy, Path]) -> Proxy:
+    return place[0]
+
+
+@pytest.fixture
+def roots(place: tuple[Proxy, Path]) -> Path:
+    return place[1]
 
 
 def connect(port: int, **more: str) -> psycopg.Connection:
-    parameters = {"user": "ann", "password": "pencil", "dbname": DATABASE} | more
+    parameters = {"user": USER, "password": PASSWORD, "dbname": DATABASE} | more
     return psycopg.connect(host="127.0.0.1", port=port, connect_timeout=10, **parameters)
 
 

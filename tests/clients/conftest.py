@@ -1,0 +1,82 @@
+"""Where the clients connect to, and which of them are installed here."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clients.direct import postgres
+from tests.clients.place import Place
+from tests.wire.live import DATABASE
+from tests.wire.secured import PASSWORD, USER, secured
+
+JDBC = Path("/usr/share/java/postgresql.jar")
+
+#: What each module needs: Python packages, programs, files.
+NEEDS: dict[str, tuple[str | Path, ...]] = {
+    "test_psycopg.py": ("psycopg",),
+    "test_psycopg2.py": ("psycopg2",),
+    "test_asyncpg.py": ("asyncpg",),
+    "test_pg8000.py": ("pg8000",),
+    "test_sqlalchemy.py": ("sqlalchemy", "psycopg", "asyncpg"),
+    "test_pandas.py": ("pandas", "sqlalchemy"),
+    "test_pgcli.py": ("pgcli",),
+    "test_psql.py": ("psql/",),
+    "test_pg_dump.py": ("pg_dump/",),
+    "test_node.py": ("node/", "npm/"),
+    "test_jdbc.py": ("java/", "javac/", JDBC),
+}
+
+
+def _here(need: str | Path) -> bool:
+    """`name` is a package, `name/` a program."""
+    if isinstance(need, Path):
+        return need.exists()
+    program = need.endswith("/")
+    return bool(shutil.which(need[:-1]) if program else importlib.util.find_spec(need))
+
+
+MISSING = {file for file, needs in NEEDS.items() if not all(map(_here, needs))}
+collect_ignore = sorted(MISSING)
+
+
+def pytest_report_header() -> str:
+    absent = ", ".join(sorted(file[5:-3] for file in MISSING)) or "none"
+    return f"clients not installed here: {absent}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--direct", action="store_true", help="run the clients against a Postgres")
+
+
+@pytest.fixture(scope="package")
+def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("clients")
+    if request.config.getoption("--direct", default=False):
+        with postgres(folder) as found:
+            yield found
+        return
+    with secured(folder) as (proxy, root):
+        yield Place("127.0.0.1", proxy.port, DATABASE, USER, PASSWORD, root)
+
+
+@pytest.fixture(scope="session")
+def node_modules(request: pytest.FixtureRequest) -> Path:
+    """node-postgres, installed once from the package registry into pytest's cache."""
+    assert request.config.cache is not None
+    folder = request.config.cache.mkdir("node-clients")
+    if not (folder / "node_modules" / "pg").exists():
+        subprocess.run(
+            ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), "pg@8"],
+            check=True,
+            capture_output=True,
+            timeout=120,
+        )
+    return folder / "node_modules"

@@ -1,0 +1,73 @@
+"""Where to connect, and what every client has to get back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A server with TLS and SCRAM. `root` is the certificate to check its own against."""
+
+    host: str
+    port: int
+    database: str
+    user: str
+    password: str
+    root: Path
+
+    @property
+    def libpq(self) -> str:
+        return (
+            f"host={self.host} port={self.port} dbname={self.database} user={self.user} "
+            f"password={self.password} sslmode=verify-full sslrootcert={self.root} connect_timeout=10"
+        )
+
+    @property
+    def url(self) -> str:
+        """Without a driver's name and without TLS options, which drivers spell differently."""
+        return f"{self.user}:{self.password}@{self.host}:{self.port}/{self.database}"
+
+
+#: A query over private rows; on a Postgres with the same data it is exact.
+MAJORS = "SELECT major, count(*) AS n FROM student GROUP BY major ORDER BY major"
+NAMES = ["Biology", "CS", "Chemistry", "Economics", "History", "Math", "Philosophy", "Physics"]
+
+#: Column name, SQL and value of each type.
+VALUES: dict[str, tuple[str, object]] = {
+    "truth": ("true", True),
+    "small": ("7::int2", 7),
+    "whole": ("-70000", -70000),
+    "big": ("9007199254740993", 9007199254740993),
+    "exact": ("12.50::numeric(10, 2)", Decimal("12.50")),
+    "single": ("0.5::float4", 0.5),
+    "double": ("0.1::float8", 0.1),
+    "word": ("'hé'::text", "hé"),
+    "short": ("'abc'::varchar(5)", "abc"),
+    "padded": ("'ab'::char(4)", "ab  "),
+    "day": ("date '2024-02-29'", dt.date(2024, 2, 29)),
+    "moment": ("timestamp '2024-02-29 01:02:03.5'", dt.datetime(2024, 2, 29, 1, 2, 3, 500000)),
+    "instant": (
+        "timestamptz '2024-02-29 01:02:03+00'",
+        dt.datetime(2024, 2, 29, 1, 2, 3, tzinfo=dt.UTC),
+    ),
+    "span": ("interval '1 day 02:00'", dt.timedelta(days=1, hours=2)),
+    "id": ("'00000000-0000-0000-0000-000000000001'::uuid", uuid.UUID(int=1)),
+    "nothing": ("null::int", None),
+}
+ALL_TYPES = "SELECT " + ", ".join(f"{sql} AS {name}" for name, (sql, _) in VALUES.items())
+
+#: Conditions on private tables with one parameter each, in `%s` style, and a value for it.
+PARAMETERS: dict[str, tuple[str, object]] = {
+    "integer": ("student WHERE uid < {}", 500),
+    "text": ("student WHERE major = {}", "CS"),
+    "null": ("enrollment WHERE grade = {}", None),
+}
+
+
+def counting(source: str, placeholder: str) -> str:
+    return f"SELECT count(*) FROM {source.format(placeholder)}"

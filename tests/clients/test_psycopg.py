@@ -1,0 +1,130 @@
+"""psycopg 3: blocking and async, text and binary, server-side cursors, pipelines, COPY."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Place, counting
+
+
+@pytest.fixture
+def client(place: Place) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(place.libpq, autocommit=True) as connection:
+        yield connection
+
+
+def test_connect(client: psycopg.Connection) -> None:
+    assert client.pgconn.ssl_in_use
+    assert client.execute("SELECT current_user, current_database()").fetchone() == (
+        "ann",
+        "university",
+    )
+
+
+@pytest.mark.parametrize("kind", PARAMETERS)
+def test_parameters(client: psycopg.Connection, kind: str) -> None:
+    source, value = PARAMETERS[kind]
+    for binary in (False, True):
+        found = client.cursor(binary=binary).execute(counting(source, "%s"), (value,)).fetchone()
+        assert found is not None
+        assert isinstance(found[0], int)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_results(client: psycopg.Connection, binary: bool) -> None:
+    found = client.cursor(binary=binary).execute(ALL_TYPES).fetchone()
+    assert found == tuple(value for _, value in VALUES.values())
+    rows = client.cursor(binary=binary).execute(MAJORS).fetchall()
+    assert [name for name, _ in rows] == NAMES
+
+
+def test_error(client: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.errors.UndefinedColumn) as caught:
+        client.execute("SELECT count(nosuch) FROM student")
+    assert caught.value.diag.statement_position == "14"
+    assert client.execute("SELECT 1").fetchone() == (1,)
+    with pytest.raises(psycopg.errors.UndefinedTable), client.transaction():
+        client.execute("SELECT * FROM nosuch")
+    assert client.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+def test_prepared(client: psycopg.Connection) -> None:
+    for bound in (10, 20, 30):
+        sql = "SELECT count(*) FROM student WHERE uid < %s"
+        assert client.execute(sql, (bound,), prepare=True).fetchone() is not None
+
+
+def test_introspection(client: psycopg.Connection) -> None:
+    found = psycopg.types.TypeInfo.fetch(client, "numeric")
+    assert found is not None
+    assert found.oid == 1700
+    columns = client.execute(
+        "SELECT column_name, data_type FROM information_schema.columns "
+        "WHERE table_name = 'student' ORDER BY ordinal_position"
+    ).fetchall()
+    assert columns == [("uid", "integer"), ("name", "text"), ("major", "text")]
+
+
+def test_cancel(client: psycopg.Connection) -> None:
+    timer = threading.Timer(0.2, client.cancel_safe)
+    timer.start()
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        client.execute("SELECT pg_sleep(30)")
+    timer.join()
+    assert client.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_thousand(client: psycopg.Connection) -> None:
+    assert [client.execute("SELECT %s::int", (i,)).fetchone() for i in range(1000)] == [
+        (i,) for i in range(1000)
+    ]
+
+
+def test_cursor(client: psycopg.Connection) -> None:
+    with client.transaction(), client.cursor("served") as cursor:
+        cursor.execute(MAJORS)
+        assert [name for name, _ in cursor.fetchmany(3)] == NAMES[:3]
+        cursor.scroll(2)
+        assert [name for name, _ in cursor] == NAMES[5:]
+
+
+def test_pipeline(client: psycopg.Connection) -> None:
+    with client.pipeline() as pipeline:
+        first, second = client.execute("SELECT 1"), client.execute(MAJORS)
+        pipeline.sync()
+        assert first.fetchone() == (1,)
+        assert len(second.fetchall()) == 8
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            client.execute("SELECT nosuch").fetchone()
+    assert client.execute("SELECT 2").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("options", ["", "WITH (FORMAT binary)"])
+def test_copy(client: psycopg.Connection, options: str) -> None:
+    with client.cursor().copy(f"COPY ({MAJORS}) TO STDOUT {options}") as copy:
+        copy.set_types(["text", "int8"])
+        rows = list(copy.rows())
+    assert [name for name, _ in rows] == NAMES
+    assert all(isinstance(count, int) for _, count in rows)
+
+
+def test_transaction(client: psycopg.Connection) -> None:
+    with client.transaction():
+        client.execute("SELECT 1")
+        with pytest.raises(psycopg.errors.DivisionByZero), client.transaction():
+            client.execute("SELECT 1 / 0")
+        assert client.execute("SELECT 2").fetchone() == (2,)
+
+
+def test_async(place: Place) -> None:
+    async def ask() -> list[str]:
+        async with await psycopg.AsyncConnection.connect(place.libpq) as connection:
+            cursor = await connection.execute(MAJORS)
+            return [name for name, _ in await cursor.fetchall()]
+
+    assert asyncio.run(ask()) == NAMES
