@@ -281,11 +281,11 @@ def test_each_entity_has_its_own_account(pipeline):
     assert spent(pipeline, "c1") < 10
     with pytest.raises(BudgetExceeded):
         release(pipeline, "entity => 'c1', epsilon => 8, fresh => true")
-    count = "SELECT COUNT(*) FROM cat WHERE mood = 'sad'"
-    ask(pipeline, count)
-    ask(pipeline, count)
+    count = "SELECT COUNT(*) FROM cat WHERE mood = '{}'"
+    ask(pipeline, count.format("sad"))
+    ask(pipeline, count.format("happy"))
     with pytest.raises(BudgetExceeded):
-        ask(pipeline, count)
+        ask(pipeline, count.format("cross"))
     assert 9 < spent(pipeline, "c1") <= 10
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +22,9 @@ from dp4sql.policy.profiles.types import Category, Domain, normal
 from dp4sql.policy.shape import read_shape
 from dp4sql.policy.source import read, suggest
 
-SHIPPED: Final = Path(__file__).parents[3] / "policies"
+_CHECKOUT = Path(__file__).parents[3] / "policies"
+_INSTALLED = Path(sysconfig.get_path("data"), "share", "dp4sql", "policies")
+SHIPPED: Final = _CHECKOUT if _CHECKOUT.is_dir() else _INSTALLED
 
 
 def bad(file: str, line: int, found: str, hint: str) -> PolicyError:
