@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import dp4sql
-from dp4sql.errors import InvalidParameter
+from dp4sql.backends import Backend
+from dp4sql.curator.differences import differences, engine_columns
+from dp4sql.errors import InvalidParameter, PolicyError
 from dp4sql.policy.labels import PolicySet
 from dp4sql.server import Options, Server
 
@@ -49,11 +51,12 @@ async def proxy(
 ) -> AsyncIterator[Address]:
     """A proxy that answers at the address it gives, until the block ends.
 
-    The database is asked for a sign of life before anybody may connect.
+    Nobody may connect before the database has shown the tables and columns that the policy names;
+    PolicyError lists those it lacks.
     """
     pipeline = dp4sql.open_pipeline(policy=policy, database=database, ledger=ledger)
     try:
-        await pipeline.backend.ping()
+        await _require_schema(policy, pipeline.backend)
         server = Server(pipeline, options)
         try:
             port = await _listen(server, listen)
@@ -62,6 +65,16 @@ async def proxy(
             await server.close()
     finally:
         await pipeline.close()
+
+
+async def _require_schema(policy: PolicySet, backend: Backend) -> None:
+    hint = "the policy and the database must agree; dp4sql check --database tells all that differs"
+    problems = [
+        policy.lines.problem(rule.where, f"{table}: {rule.text}", hint)
+        for table, rule in differences(policy, await engine_columns(backend))
+    ]
+    if problems:
+        raise PolicyError(problems)
 
 
 async def _listen(server: Server, listen: Address) -> int:

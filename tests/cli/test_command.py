@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import psycopg
 import pytest
 
@@ -186,3 +187,17 @@ def test_serve_says_why_it_cannot(database: str, tmp_path: Path) -> None:
             assert found in done.stderr
             assert "Traceback" not in done.stderr
             assert "secret" not in done.stderr
+
+
+def test_serve_wants_the_tables_of_the_policy(tmp_path: Path) -> None:
+    path = tmp_path / "other.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE student (uid VARCHAR, name VARCHAR)")
+    done = dp4sql_("serve", "--policy", POLICY, "--database", f"duckdb://{path}")
+    assert done.returncode == 1
+    for found in (
+        "student: uid is varchar there, integer here",
+        "student: the database has no column major",
+        "faculty: the database has no such table",
+    ):
+        assert re.search(rf"university\.yaml:\d+: {found}", done.stderr), done.stderr
