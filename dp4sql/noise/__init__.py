@@ -1,7 +1,17 @@
 """The only place that draws randomness."""
 
 from dp4sql.noise.draws import bernoulli, choose, randbelow
+from dp4sql.noise.gaussian import gaussian, gaussian_scale
 from dp4sql.noise.laplace import half_width, laplace
 from dp4sql.noise.selection import select
 
-__all__ = ["bernoulli", "choose", "half_width", "laplace", "randbelow", "select"]
+__all__ = [
+    "bernoulli",
+    "choose",
+    "gaussian",
+    "gaussian_scale",
+    "half_width",
+    "laplace",
+    "randbelow",
+    "select",
+]

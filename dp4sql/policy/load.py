@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from dp4sql.policy.certify import load_certify
 from dp4sql.policy.checks import check
 from dp4sql.policy.labels import PolicySet
 from dp4sql.policy.models import PolicyFile
@@ -58,6 +59,8 @@ def load_policy(source: str | os.PathLike[str] | Mapping[str, Any]) -> PolicySet
 def _extras(file: PolicyFile, loaded: PolicySet, source: Source) -> dict[str, Any]:
     """The further sections; what refers to tables and labels is read where those are sound."""
     extras = {name: part for name in SECTIONS if (part := getattr(file, name)) is not None}
+    if file.certify is not None:
+        extras["certify"] = load_certify(file.certify, source)
     if file.profiles is not None and not source.reports:
         extras["profiles"] = load_profiles(file.profiles, loaded, source)
     return extras

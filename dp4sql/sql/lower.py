@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from sqlglot import exp
 
-from dp4sql.algebra.expr import Cast, Col, Expr, Lit, Scalar
+from dp4sql.algebra.expr import Cast, Col, Constant, Expr, Lit, Scalar
 from dp4sql.algebra.nodes import (
     Distinct,
     Fetched,
@@ -42,6 +43,9 @@ from dp4sql.sql.parse import nearest, parse, position
 from dp4sql.sql.types import widest
 
 
+Given: TypeAlias = Value | Constant
+
+
 @dataclass(frozen=True, slots=True)
 class Lowered:
     """A query as algebra; `columns` are its output columns in order."""
@@ -65,10 +69,11 @@ def lower(
     schema: Schema,
     covered: frozenset[str],
     facts: Facts,
-    parameters: Sequence[tuple[Value, Type]] | None = None,
+    parameters: Sequence[tuple[Given, Type]] | None = None,
     signatures: Mapping[str, Signature] | None = None,
 ) -> Statement:
-    """Parse and lower `sql`. With `parameters` None their values are left open (for Describe)."""
+    """Parse and lower `sql`. With `parameters` None their values are left open (for Describe); one that is
+    a Constant is known only when the SQL is rendered."""
     lowering = Lowering(schema, covered, facts, parameters, signatures or {})
     query = lowering.query(check(parse(sql)), {}, None)
     return Statement(query, lowering.parameter_types(), tuple(lowering.calls))
@@ -91,7 +96,7 @@ class Lowering:
     schema: Schema
     covered: frozenset[str]
     facts: Facts
-    given: Sequence[tuple[Value, Type]] | None = None
+    given: Sequence[tuple[Given, Type]] | None = None
     signatures: Mapping[str, Signature] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     _call_of: dict[int, int] = field(default_factory=dict)
@@ -115,6 +120,8 @@ class Lowering:
         if index < 1 or (self.given is not None and index > len(self.given)):
             raise SyntaxError_(f"there is no parameter ${index}", position=position(e))
         value, type = self.given[index - 1] if self.given is not None else (None, UNKNOWN)
+        if isinstance(value, Constant):
+            return value
         known = self._types.get(index, UNKNOWN)
         type = type if type.kind != "unknown" else known if not isinstance(value, str) else UNKNOWN
         self._types.setdefault(index, type)

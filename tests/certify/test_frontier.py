@@ -11,7 +11,6 @@ from dp4sql.mechanisms.certify import frontier
 from dp4sql.mechanisms.certify.forms import Count, Private, Steps, needed
 from dp4sql.mechanisms.certify.intervals import Interval
 from dp4sql.mechanisms.certify.margins import (
-    MarginKind,
     emission,
     half_emission,
     margin,
@@ -19,6 +18,7 @@ from dp4sql.mechanisms.certify.margins import (
     plain,
 )
 from dp4sql.mechanisms.certify.tails import difference, geometric, powers
+from dp4sql.policy.certify import MarginKind
 from tests.certify.laws import rational
 
 HALF, NO_COIN = Fraction(1, 2), Fraction(1)

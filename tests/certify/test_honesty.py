@@ -12,11 +12,11 @@ from itertools import product
 
 import pytest
 
-from dp4sql.mechanisms.certify.control import Control
 from dp4sql.mechanisms.certify.forms import Count, Form, Private, Steps
 from dp4sql.mechanisms.certify.judge import Evidence, Verdict, judge
-from dp4sql.mechanisms.certify.margins import MarginKind, margin, p_value, plain
+from dp4sql.mechanisms.certify.margins import margin, p_value, plain
 from dp4sql.mechanisms.certify.tails import geometric
+from dp4sql.policy.certify import Control, MarginKind
 from tests.certify.laws import coin_law, geometric_law, rational
 
 BETAS = [Fraction(1, 20), Fraction(1, 5), Fraction(2, 5)]

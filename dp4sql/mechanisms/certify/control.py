@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal, TypeAlias
 
-Control: TypeAlias = Literal["per_statement", "report", "bonferroni", "fdr"]
+from dp4sql.policy.certify import Control
 
 
 def level(control: Control, p_values: Sequence[Fraction], beta: Fraction) -> Fraction:

@@ -46,7 +46,7 @@ class Count:
 
     def bound(self, lower: int) -> Bound:
         count = max(0, min(self.n, self.t - 1 + lower))
-        return Bound(count, Fraction(count, self.n))
+        return Bound(count, Fraction(count, max(1, self.n)))
 
     def records(self, excess: int) -> int:
         """Rows above the largest unsupported count at which X reaches `excess`."""
@@ -75,7 +75,7 @@ class Steps:
         if lower < 1:
             return Bound(0, Fraction(0))
         count = min(self.n, self.t + self.unit * (lower - 1))
-        return Bound(count, Fraction(count, self.n))
+        return Bound(count, Fraction(count, max(1, self.n)))
 
     def records(self, excess: int) -> int:
         return self.unit * (excess - 1) + 1

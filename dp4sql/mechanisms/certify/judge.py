@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp4sql.mechanisms.certify.control import Control, level
+from dp4sql.mechanisms.certify.control import level
 from dp4sql.mechanisms.certify.forms import Bound, Form
 from dp4sql.mechanisms.certify.margins import PValue, margin
+from dp4sql.policy.certify import Control
 
 
 @dataclass(frozen=True, slots=True)

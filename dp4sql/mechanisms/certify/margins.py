@@ -8,17 +8,18 @@ observation - margin is above X with probability `level` at most.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from dp4sql.mechanisms.certify import frontier
 from dp4sql.mechanisms.certify.frontier import least
 from dp4sql.mechanisms.certify.intervals import Interval
 from dp4sql.mechanisms.certify.tails import Powers, Tail, certain, geometric
+from dp4sql.policy.certify import MarginKind
 
 PValue: TypeAlias = Callable[[int], Fraction]
-MarginKind: TypeAlias = Literal["exact", "threshold", "sharp", "paper"]
 
 
 def plain(tail: Tail) -> PValue:
@@ -47,6 +48,17 @@ def sharp(q: Powers) -> PValue:
 def paper(q: Powers) -> PValue:
     """The plain margin ln(1 / beta) / eps that reproduces the paper's figures."""
     return lambda x: certain(q(x - 1)) if x >= 1 else Fraction(1)
+
+
+def gaussian(sigma: Fraction) -> PValue:
+    """Of the discrete Gaussian: Pr[Y >= x] is at most the continuous Pr[N >= x - 1] (Canonne, Kamath and
+    Steinke, "The discrete Gaussian for differential privacy"), rounded up."""
+
+    def p(x: int) -> Fraction:
+        tail = math.erfc((x - 1) / (float(sigma) * math.sqrt(2))) / 2
+        return min(Fraction(1), Fraction(tail) * (1 + Fraction(1, 10**9)))
+
+    return p
 
 
 def p_value(kind: MarginKind, q: Powers, coin: Fraction) -> PValue:

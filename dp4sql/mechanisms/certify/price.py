@@ -1,0 +1,215 @@
+"""How much noise each batch gets, and what every policy loses by it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import TypeAlias
+
+from dp4sql.mechanisms.certify import frontier, svt
+from dp4sql.mechanisms.certify.forms import Form, Private, Steps
+from dp4sql.mechanisms.certify.margins import (
+    PValue,
+    gaussian,
+    half_emission,
+    margin,
+    p_value,
+    plain,
+)
+from dp4sql.mechanisms.certify.report import Batch
+from dp4sql.mechanisms.certify.request import Request
+from dp4sql.mechanisms.certify.tails import difference, powers
+from dp4sql.noise import gaussian_scale
+from dp4sql.noise.laplace import float_up
+from dp4sql.policy.labels import PolicySet
+
+Losses: TypeAlias = Mapping[str, Fraction]
+OfCoin: TypeAlias = Callable[[Fraction], PValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A batch, the scale of its noise (0 where nothing is private), and what it costs: `epsilon` under
+    `policy`, the one that asks for most noise."""
+
+    batch: Batch
+    scale: Fraction
+    policy: str
+    epsilon: Fraction
+    losses: Losses
+    p_value: OfCoin
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """Sparse vector: scales of the threshold's and the statements' noise, and of fresh noise for what is
+    selected (None where the gap is the certificate)."""
+
+    threshold: Fraction
+    statement: Fraction
+    fresh: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """`losses` of the whole call. `sparse` for mechanism svt alone."""
+
+    parts: tuple[Priced, ...]
+    losses: Losses
+    sparse: Sparse | None = None
+
+
+def price(
+    policies: PolicySet, epsilons: Losses, request: Request, batches: Sequence[Batch]
+) -> Price:
+    match request.mechanism:
+        case "laplace" | "hist":
+            return _laplace(policies, epsilons, request, batches)
+        case "gaussian":
+            return _gaussian(policies, epsilons, request, batches)
+        case "svt":
+            return _svt(policies, epsilons, request, batches)
+
+
+def _allowed(
+    policies: PolicySet, epsilons: Losses, request: Request, moved: Iterable[str], shares: int
+) -> Losses:
+    """What one of `shares` measurements may lose under each policy that it moves.
+
+    Without an epsilon in the call: a share of what a query may lose. With one: that under the least demanding
+    of these policies, and in proportion under stronger ones.
+    """
+    if request.epsilon is None:
+        return {p: epsilons[p] / shares for p in moved}
+    own = {p.name: p.epsilon for p in policies.policies}
+    moved = list(moved)
+    top = max(own[p] for p in moved)
+    return {p: request.epsilon * own[p] / top for p in moved}
+
+
+def _moved(bounds: Mapping[str, int]) -> list[str]:
+    return [p for p, bound in bounds.items() if bound]
+
+
+def _demanding(bounds: Mapping[str, int], allowed: Losses) -> str:
+    return max(allowed, key=lambda p: bounds[p] / allowed[p])
+
+
+def _float(scale: Fraction) -> Fraction:
+    """The scale that is really drawn with: margins, p-values and losses all use it."""
+    return Fraction(float_up(scale))
+
+
+def _add(losses: Iterable[Losses], policies: PolicySet) -> dict[str, Fraction]:
+    total = {p.name: Fraction(0) for p in policies.policies}
+    for part in losses:
+        for p, loss in part.items():
+            total[p] += loss
+    return total
+
+
+def _exact(batch: Batch) -> Priced:
+    """Nothing private: no noise, no price."""
+    return Priced(batch, Fraction(0), "", Fraction(0), {}, lambda coin: lambda x: Fraction(x < 1))
+
+
+# ---------------------------------------------------------------- mechanisms
+
+
+def _laplace(
+    policies: PolicySet, epsilons: Losses, request: Request, batches: Sequence[Batch]
+) -> Price:
+    shares = sum(not batch.public for batch in batches)
+    parts = []
+    for batch in batches:
+        if batch.public:
+            parts.append(_exact(batch))
+            continue
+        allowed = _allowed(policies, epsilons, request, _moved(batch.bounds), shares)
+        policy = _demanding(batch.bounds, allowed)
+        scale = _float(batch.bounds[policy] / allowed[policy])
+        losses = {p: batch.bounds[p] / scale for p in allowed}
+        of_coin = partial(p_value, request.margin, powers(scale))
+        parts.append(Priced(batch, scale, policy, losses[policy], losses, of_coin))
+    return Price(tuple(parts), _add((part.losses for part in parts), policies))
+
+
+def _gaussian(
+    policies: PolicySet, epsilons: Losses, request: Request, batches: Sequence[Batch]
+) -> Price:
+    """One vector for all: L2 squared is at most the sum of the squared L1 of its batches."""
+    squares = {
+        p.name: sum(batch.bounds[p.name] ** 2 for batch in batches) for p in policies.policies
+    }
+    if not any(squares.values()):
+        return Price(tuple(map(_exact, batches)), _add((), policies))
+    allowed = _allowed(policies, epsilons, request, _moved(squares), 1)
+    scales = {p: gaussian_scale(squares[p], e, request.delta) for p, e in allowed.items()}
+    policy = max(scales, key=lambda p: scales[p])
+    scale = scales[policy]
+    of_coin = _without_coin(gaussian(scale))
+    parts = [
+        _exact(b) if b.public else Priced(b, scale, policy, allowed[policy], allowed, of_coin)
+        for b in batches
+    ]
+    return Price(tuple(parts), _add([allowed], policies))
+
+
+def _svt(
+    policies: PolicySet, epsilons: Losses, request: Request, batches: Sequence[Batch]
+) -> Price:
+    bounds = {p.name: max(batch.bounds[p.name] for batch in batches) for p in policies.policies}
+    if not any(bounds.values()):
+        return Price(tuple(map(_exact, batches)), _add((), policies))
+    allowed = _allowed(policies, epsilons, request, _moved(bounds), 1)
+    policy, cap = _demanding(bounds, allowed), request.cap
+    unit, share = bounds[policy] / allowed[policy], request.select_share
+    scales = svt.scales(share, cap)
+    rho, nu = _float(unit * scales.threshold), _float(unit * scales.statement)
+    fresh = _float(unit * cap / (1 - share)) if share < 1 else None
+    a_unit = 1 / rho + 2 * cap / nu + (cap / fresh if fresh else 0)
+    losses = {p: bounds[p] * a_unit for p in allowed}
+    of_coin = (
+        partial(p_value, "exact", powers(fresh))
+        if fresh
+        else _without_coin(plain(difference(powers(rho), powers(nu))))
+    )
+    parts = [
+        _exact(b) if b.public else Priced(b, nu, policy, losses[policy], losses, of_coin)
+        for b in batches
+    ]
+    return Price(tuple(parts), _add([losses], policies), Sparse(rho, nu, fresh))
+
+
+def _without_coin(p: PValue) -> OfCoin:
+    return lambda coin: p
+
+
+# ---------------------------------------------------------------- what it means in rows
+
+
+def margin_of(part: Priced, level: Fraction) -> int:
+    """Without a lucky coin."""
+    return margin(part.p_value(Fraction(1)), level)
+
+
+def half_emission_of(request: Request, part: Priced, form: Form, level: Fraction) -> int:
+    """Rows above the largest unsupported count at which emission is as likely as not."""
+    if part.batch.public:
+        return 1
+    if request.mechanism in ("laplace", "hist"):
+        return form.records(half_emission(request.margin, powers(part.scale), level))
+    return form.records(margin_of(part, level) + 1)
+
+
+def optimum_of(part: Priced, form: Form, level: Fraction) -> int:
+    """The same of the best certifier that loses what this batch does."""
+    if part.batch.public:
+        return 1
+    k = frontier.half_emission(level, powers(1 / part.epsilon))
+    if isinstance(form, Private):
+        return Private(form.theta, part.batch.bounds[part.policy] * form.unit).records(k)
+    unit = form.unit if isinstance(form, Steps) else 1
+    return Steps(form.n, form.theta, part.batch.bounds[part.policy] * unit).records(k)
