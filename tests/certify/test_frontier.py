@@ -10,9 +10,9 @@ import pytest
 from dp4sql.mechanisms.certify import frontier
 from dp4sql.mechanisms.certify.forms import Count, Private, Steps, needed
 from dp4sql.mechanisms.certify.intervals import Interval
+from dp4sql.mechanisms.certify.laws import Geometric, half_emission
 from dp4sql.mechanisms.certify.margins import (
     emission,
-    half_emission,
     margin,
     p_value,
     plain,
@@ -52,7 +52,6 @@ def test_emission_with_the_coin_is_the_frontier(beta: Fraction, q: Fraction) -> 
 def test_half_emission_is_where_the_frontier_reaches_one_half(beta: Fraction, q: Fraction) -> None:
     want = next(d for d, p in enumerate(recurrence(beta, q, 400)) if p >= HALF)
     assert frontier.half_emission(beta, rational(q)) == want
-    assert half_emission("exact", rational(q), beta) == want
 
 
 @pytest.mark.parametrize("q", DECAYS)
@@ -101,9 +100,9 @@ def test_a_threshold_is_an_exact_ceiling() -> None:
 def half_in_records(kind: MarginKind, epsilon: Fraction, unit: int) -> int:
     beta, theta = Fraction(1, 20), Fraction(1, 10)
     if kind == "threshold":
-        steps = half_emission(kind, powers(1 / epsilon), beta)
+        steps = half_emission(Geometric(1 / epsilon, kind), beta)
         return Steps(1000, theta, unit).records(steps)
-    return Count(1000, theta).records(half_emission(kind, powers(unit / epsilon), beta))
+    return Count(1000, theta).records(half_emission(Geometric(unit / epsilon, kind), beta))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,7 @@ def test_emission_probabilities_at_epsilon_1() -> None:
 
 def test_half_emission_of_a_private_population() -> None:
     form = Private(Fraction(1, 10), unit=9)
-    steps = half_emission("exact", powers(Fraction(5)), Fraction(1, 20))
+    steps = half_emission(Geometric(Fraction(5)), Fraction(1, 20))
     assert form.records(steps) == 10
     known = Count(2000, Fraction(1, 10))
     assert known.t - 1 + known.records(steps) - 200 == 11

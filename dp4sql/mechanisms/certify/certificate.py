@@ -100,30 +100,24 @@ def _adjacency(policies: PolicySet, request: Request, found: Outcome) -> str:
 
 
 def _abstained(request: Request, found: Outcome) -> str:
-    """Abstaining is not evidence against a statement; say how much support would have been enough."""
-    part, form = found.part, found.statement.form
-    needed = half_emission_of(request, part, form, found.verdict.level)
-    above = (
-        f"{_rows(needed)} more in favour than {percent(form.theta)} of the population"
-        if isinstance(form, Private)
-        else f"{form.t - 1 + needed} of {form.n} rows"
-    )
-    more = (
-        ""
-        if request.mechanism != "svt"
-        else " Statements past the cap of selections are not looked at."
-    )
-    reach = (
-        "" if isinstance(form, Private) or form.t - 1 + needed <= form.n else _unreachable(form.n)
-    )
+    """Say how much support would have been enough."""
+    past = " Statements past the cap of selections are not looked at."
     return (
-        "Not certified; this is no evidence against it. Emission becomes as likely as not at "
-        f"{above}.{reach}{more} A larger epsilon lowers that."
+        "Not certified; this is no evidence against it. "
+        f"{_enough(found)} A larger epsilon lowers that.{past if request.mechanism == 'svt' else ''}"
     )
 
 
-def _unreachable(n: int) -> str:
-    return f" The population has {n}, so at this epsilon it cannot be certified reliably."
+def _enough(found: Outcome) -> str:
+    form = found.statement.form
+    above = half_emission_of(found.part, form, found.verdict.level)
+    if isinstance(form, Private):
+        more = f"{_rows(above)} more in favour than {percent(form.theta)} of the population"
+        return f"Emission becomes as likely as not at {more}."
+    enough = form.t - 1 + above
+    if enough > form.n:
+        return f"Emission as likely as not would take {enough} rows; the population has {form.n}."
+    return f"Emission becomes as likely as not at {enough} of {form.n} rows."
 
 
 def _rows(n: int) -> str:

@@ -11,14 +11,15 @@ from typing import Final
 
 from dp4sql.algebra.types import BIGINT, DOUBLE, INTEGER, NUMERIC, TEXT, Type, Value
 from dp4sql.mechanisms.calls import Arguments, Environment, Loss, Opened, Rows, TableFunction
+from dp4sql.mechanisms.certify import laws
 from dp4sql.mechanisms.certify.certificate import adjacency, certificate, rendered, slots_json
 from dp4sql.mechanisms.certify.control import planned_level
 from dp4sql.mechanisms.certify.forms import Count, Private, Steps
+from dp4sql.mechanisms.certify.laws import Exact, Gap, Gaussian, Geometric, Law
 from dp4sql.mechanisms.certify.price import (
     Price,
     Priced,
     half_emission_of,
-    margin_of,
     optimum_of,
     price,
 )
@@ -171,7 +172,7 @@ async def _open_plan(env: Environment, given: Arguments) -> Opened:
     async def run() -> Rows:
         rows = []
         for i, (part, s) in enumerate(listed, 1):
-            margin = margin_of(part, level)
+            margin = laws.margin(part.law, level)
             cells = _planned_cells(env.policies, request, part, s, level, margin)
             rows.append(tuple(({"ordinal": i} | cells)[name] for name, _ in PLAN_COLUMNS))
         return rows
@@ -195,7 +196,7 @@ def _planned_cells(
         "population": s.population,
         "margin": _rounded(_in_rows(s, margin), ROUND_CEILING),
         "sensitivity": part.batch.support.get(part.policy, 0),
-        "half_emission": half_emission_of(request, part, s.form, level),
+        "half_emission": half_emission_of(part, s.form, level),
         "optimum": optimum_of(part, s.form, level),
         "beta": _rounded(request.beta, ROUND_CEILING),
         "epsilon": _rounded(part.epsilon, ROUND_CEILING),
@@ -251,14 +252,26 @@ def _explained_price(
         return ("exact: nothing private is behind these statements; they cost nothing",)
     (part, *_) = price(policies, epsilons, planned.request, planned.example()).parts
     form = part.batch.statements[0].form
-    half = half_emission_of(planned.request, part, form, planned.request.beta)
+    half = half_emission_of(part, form, planned.request.beta)
     shared = "" if planned.request.epsilon else ", shared by all measurements of the call"
     return (
-        f"one measurement: noise scale {float(part.scale):.4g}, epsilon {float(part.epsilon):.4g} "
+        f"one measurement: {_shown(part.law)}, epsilon {float(part.epsilon):.4g} "
         f"under policy {part.policy}{shared}",
         f"half emission at {half} rows, best possible {optimum_of(part, form, planned.request.beta)}",
         "dp4sql.certify_plan with the same arguments lists every statement, free of charge",
     )
+
+
+def _shown(law: Law) -> str:
+    match law:
+        case Exact():
+            return "no noise"
+        case Geometric(scale):
+            return f"noise scale {float(scale):.4g}"
+        case Gaussian(sigma):
+            return f"Gaussian noise, standard deviation {float(sigma):.4g}"
+        case Gap(threshold, statement):
+            return f"noise scales {float(threshold):.4g} (threshold) and {float(statement):.4g} (statement)"
 
 
 FUNCTIONS: Final = (

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
-from dp4sql.mechanisms.certify import frontier
 from dp4sql.mechanisms.certify.frontier import least
 from dp4sql.mechanisms.certify.intervals import Interval
 from dp4sql.mechanisms.certify.tails import Powers, Tail, certain, geometric
@@ -75,13 +74,6 @@ def p_value(kind: MarginKind, q: Powers, coin: Fraction) -> PValue:
 def margin(p: PValue, level: Fraction) -> int:
     """The least observation with p <= level, minus 1; -1 where a lucky coin lets 0 pass. level < 1/2."""
     return least(lambda x: p(x) <= level) - 1
-
-
-def half_emission(kind: MarginKind, q: Powers, level: Fraction) -> int:
-    """The least X at which a claim is emitted with probability 1/2 or more."""
-    if kind in ("exact", "threshold"):
-        return frontier.half_emission(level, q)
-    return margin(p_value(kind, q, Fraction(1)), level) + 1
 
 
 def emission(tail: Tail, level: Fraction, excess: int) -> Interval:

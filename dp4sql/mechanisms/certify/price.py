@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 from typing import TypeAlias
 
-from dp4sql.mechanisms.certify import frontier, svt
+from dp4sql.mechanisms.certify import laws, svt
 from dp4sql.mechanisms.certify.forms import Form, Private, Steps
-from dp4sql.mechanisms.certify.margins import (
-    PValue,
-    gaussian,
-    half_emission,
-    margin,
-    p_value,
-    plain,
-)
+from dp4sql.mechanisms.certify.laws import Exact, Gap, Gaussian, Geometric, Law
 from dp4sql.mechanisms.certify.report import Batch
 from dp4sql.mechanisms.certify.request import Request
-from dp4sql.mechanisms.certify.tails import difference, powers
 from dp4sql.noise import gaussian_scale
 from dp4sql.noise.laplace import float_up
 from dp4sql.policy.labels import PolicySet
 
 Losses: TypeAlias = Mapping[str, Fraction]
-OfCoin: TypeAlias = Callable[[Fraction], PValue]
 
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """A batch, the scale of its noise (0 where nothing is private), and what it costs: `epsilon` under
-    `policy`, the one that asks for most noise."""
+    """A batch, the law that its statements are decided by, and what it costs: `epsilon` under `policy`, the
+    one that asks for most noise."""
 
     batch: Batch
-    scale: Fraction
-    policy: str
-    epsilon: Fraction
-    losses: Losses
-    p_value: OfCoin
+    law: Law
+    policy: str = ""
+    epsilon: Fraction = Fraction(0)
+    losses: Losses = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +101,7 @@ def _add(losses: Iterable[Losses], policies: PolicySet) -> dict[str, Fraction]:
 
 def _exact(batch: Batch) -> Priced:
     """Nothing private: no noise, no price."""
-    return Priced(batch, Fraction(0), "", Fraction(0), {}, lambda coin: lambda x: Fraction(x < 1))
+    return Priced(batch, Exact())
 
 
 # ---------------------------------------------------------------- mechanisms
@@ -131,8 +120,8 @@ def _laplace(
         policy = _demanding(batch.bounds, allowed)
         scale = _float(batch.bounds[policy] / allowed[policy])
         losses = {p: batch.bounds[p] / scale for p in allowed}
-        of_coin = partial(p_value, request.margin, powers(scale))
-        parts.append(Priced(batch, scale, policy, losses[policy], losses, of_coin))
+        law = Geometric(scale, request.margin)
+        parts.append(Priced(batch, law, policy, losses[policy], losses))
     return Price(tuple(parts), _add((part.losses for part in parts), policies))
 
 
@@ -148,11 +137,9 @@ def _gaussian(
     allowed = _allowed(policies, epsilons, request, _moved(squares), 1)
     scales = {p: gaussian_scale(squares[p], e, request.delta) for p, e in allowed.items()}
     policy = max(scales, key=lambda p: scales[p])
-    scale = scales[policy]
-    of_coin = _without_coin(gaussian(scale))
+    law = Gaussian(scales[policy])
     parts = [
-        _exact(b) if b.public else Priced(b, scale, policy, allowed[policy], allowed, of_coin)
-        for b in batches
+        _exact(b) if b.public else Priced(b, law, policy, allowed[policy], allowed) for b in batches
     ]
     return Price(tuple(parts), _add([allowed], policies))
 
@@ -171,45 +158,27 @@ def _svt(
     fresh = _float(unit * cap / (1 - share)) if share < 1 else None
     a_unit = 1 / rho + 2 * cap / nu + (cap / fresh if fresh else 0)
     losses = {p: bounds[p] * a_unit for p in allowed}
-    of_coin = (
-        partial(p_value, "exact", powers(fresh))
-        if fresh
-        else _without_coin(plain(difference(powers(rho), powers(nu))))
-    )
+    law = Geometric(fresh) if fresh else Gap(rho, nu)
     parts = [
-        _exact(b) if b.public else Priced(b, nu, policy, losses[policy], losses, of_coin)
-        for b in batches
+        _exact(b) if b.public else Priced(b, law, policy, losses[policy], losses) for b in batches
     ]
     return Price(tuple(parts), _add([losses], policies), Sparse(rho, nu, fresh))
-
-
-def _without_coin(p: PValue) -> OfCoin:
-    return lambda coin: p
 
 
 # ---------------------------------------------------------------- what it means in rows
 
 
-def margin_of(part: Priced, level: Fraction) -> int:
-    """Without a lucky coin."""
-    return margin(part.p_value(Fraction(1)), level)
-
-
-def half_emission_of(request: Request, part: Priced, form: Form, level: Fraction) -> int:
+def half_emission_of(part: Priced, form: Form, level: Fraction) -> int:
     """Rows above the largest unsupported count at which emission is as likely as not."""
-    if part.batch.public:
-        return 1
-    if request.mechanism in ("laplace", "hist"):
-        return form.records(half_emission(request.margin, powers(part.scale), level))
-    return form.records(margin_of(part, level) + 1)
+    return form.records(laws.half_emission(part.law, level))
 
 
 def optimum_of(part: Priced, form: Form, level: Fraction) -> int:
     """The same of the best certifier that loses what this batch does."""
     if part.batch.public:
         return 1
-    k = frontier.half_emission(level, powers(1 / part.epsilon))
+    k, moved = laws.optimum(part.epsilon, level), part.batch.bounds[part.policy]
     if isinstance(form, Private):
-        return Private(form.theta, part.batch.bounds[part.policy] * form.unit).records(k)
+        return Private(form.theta, moved * form.unit).records(k)
     unit = form.unit if isinstance(form, Steps) else 1
-    return Steps(form.n, form.theta, part.batch.bounds[part.policy] * unit).records(k)
+    return Steps(form.n, form.theta, moved * unit).records(k)

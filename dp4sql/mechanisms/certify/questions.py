@@ -190,7 +190,7 @@ class _Sql:
         with named("population"):
             parse(REFERENCE.sub("NULL", text))
             self.population = f"({self._filled(text, 0)}) AS population"
-            self.count(named_as="population")
+        self.count(named_as="population")
 
     def predicate(self, copy: int = 0) -> str:
         text = self.template.predicate or "TRUE"

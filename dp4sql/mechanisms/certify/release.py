@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from dp4sql.errors import InternalError
 from dp4sql.mechanisms.calls import Environment
-from dp4sql.mechanisms.certify import svt
+from dp4sql.mechanisms.certify import laws, svt
 from dp4sql.mechanisms.certify.judge import Evidence, Verdict, judge
-from dp4sql.mechanisms.certify.price import Price, Priced, Sparse, margin_of
+from dp4sql.mechanisms.certify.laws import Exact, Gap, Gaussian, Geometric
+from dp4sql.mechanisms.certify.price import Price, Priced, Sparse
 from dp4sql.mechanisms.certify.report import Statement
 from dp4sql.mechanisms.certify.request import Request
 from dp4sql.noise import gaussian, laplace, randbelow
@@ -41,11 +43,11 @@ async def release(env: Environment, request: Request, price: Price) -> list[Outc
         return _sparse(request, price, price.sparse, exact)
     found: list[tuple[Statement, Priced, int, Evidence]] = []
     for part, integers in zip(price.parts, exact, strict=True):
-        noisy = integers if part.batch.public else _noisy(request, price, part, integers)
+        noisy = _noisy(request, price, part, integers)
         coins = [coin() for _ in noisy]
         for s in part.batch.statements:
             i = s.coordinate
-            p = part.p_value(coins[i])
+            p = laws.p_value(part.law, coins[i])
             found.append((s, part, noisy[i], Evidence(s.form, s.excess(noisy[i]), p)))
     return _judged(request, found)
 
@@ -68,10 +70,18 @@ def _exact(evidence: Evidence) -> Verdict:
 
 
 def _noisy(request: Request, price: Price, part: Priced, integers: Sequence[int]) -> list[int]:
-    if request.mechanism == "gaussian":
-        square = sum(p.batch.bounds[part.policy] ** 2 for p in price.parts)
-        return gaussian(integers, square, part.scale, part.epsilon, request.delta)
-    return laplace(integers, part.batch.bounds[part.policy], part.scale, max(part.losses.values()))
+    """Under the law of the part, with a loss within what was charged."""
+    match part.law:
+        case Exact():
+            return list(integers)
+        case Geometric(scale):
+            moved = part.batch.bounds[part.policy]
+            return laplace(integers, moved, scale, max(part.losses.values()))
+        case Gaussian(sigma):
+            square = sum(p.batch.bounds[part.policy] ** 2 for p in price.parts)
+            return gaussian(integers, square, sigma, part.epsilon, request.delta)
+        case Gap():
+            raise InternalError("sparse vector draws its noise by itself")
 
 
 # ---------------------------------------------------------------- sparse vector
@@ -86,7 +96,7 @@ def _sparse(
         for s in part.batch.statements
     ]
     private = [(s, part, x) for s, part, x in listed if not part.batch.public]
-    margin = margin_of(private[0][1], request.beta)
+    margin = laws.margin(private[0][1].law, request.beta)
     (rho,) = _draws(1, sparse.threshold)
     gaps = svt.select(
         [s.excess(x) for s, _, x in private],
@@ -112,14 +122,16 @@ def _certified(
 ) -> Outcome:
     """By the gap itself, or by fresh noise for the statements that were selected."""
     if gap is None:
-        nothing = Verdict(False, Fraction(1), request.beta, margin_of(part, request.beta), None)
+        nothing = Verdict(
+            False, Fraction(1), request.beta, laws.margin(part.law, request.beta), None
+        )
         return Outcome(s, part, None, nothing)
     toss = coin()
     seen = gap if sparse.fresh is None else s.excess(x) + _draws(1, sparse.fresh)[0]
-    evidence = Evidence(s.form, seen, part.p_value(toss))
+    evidence = Evidence(s.form, seen, laws.p_value(part.law, toss))
     (verdict,) = judge([evidence], "per_statement", request.beta)
     return Outcome(s, part, None, verdict)
 
 
 def _decided(s: Statement, part: Priced, x: int) -> Outcome:
-    return Outcome(s, part, x, _exact(Evidence(s.form, s.excess(x), part.p_value(Fraction(1)))))
+    return Outcome(s, part, x, _exact(Evidence(s.form, s.excess(x), laws.p_value(part.law))))
