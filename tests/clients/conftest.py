@@ -58,12 +58,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def place(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Place]:
-    folder = tmp_path_factory.mktemp("clients")
     if request.config.getoption("--direct", default=False):
-        with postgres(folder) as found:
+        with postgres() as found:
             yield found
         return
-    with secured(folder) as (proxy, root):
+    with secured(tmp_path_factory.mktemp("clients")) as (proxy, root):
         yield Place("127.0.0.1", proxy.port, DATABASE, USER, PASSWORD, root)
 
 

