@@ -75,13 +75,14 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is the same for every value of the slots; EXPLAIN shows it."""
+    """What is the same for every value of the slots; EXPLAIN shows it. `weights` has a read for thresholds
+    over a private population where one aggregate can give the weight of a statement."""
 
     request: Request
     questions: Questions
     size: Target
     count: Target
-    policies: PolicySet
+    weights: Mapping[Fraction, Target]
 
     @property
     def private_population(self) -> bool:
@@ -97,13 +98,24 @@ def plan(policies: PolicySet, request: Request) -> Plan:
     found = sources(policies, request.template, request.bind)
     types = {(n, f): t for n, source in found.items() for f, t in source.fields.items()}
     questions = Questions(policies, request.template, types)
-    planned = Plan(request, questions, questions.size(), questions.count(), policies)
-    if planned.private_population and request.margin in ("sharp", "paper"):
+    size, count = questions.size(), questions.count()
+    if not size.public and request.margin in ("sharp", "paper"):
         raise Unsupported(
             f"margin {request.margin} over a population of private size",
             hint="The paper's margins take the size as known; use margin exact.",
         )
-    return planned
+    weights = {} if size.public else _weights(questions, request)
+    return Plan(request, questions, size, count, weights)
+
+
+def _weights(questions: Questions, request: Request) -> dict[Fraction, Target]:
+    """A predicate with EXISTS or IN (SELECT ...) is no value to sum: its weight takes two counts."""
+    if request.template.group_by or request.mechanism == "hist":
+        return {}
+    try:
+        return {t: questions.weight(*Private(t).weights) for t in request.thetas}
+    except Unsupported:
+        return {}
 
 
 # ---------------------------------------------------------------- batches
@@ -167,18 +179,18 @@ def _for_size(
 def _weighed(
     planned: Plan, target: Target, together: list[Binding], groups: list[Key], theta: Fraction
 ) -> Batch:
-    """A threshold over a private population. What moves the weights of k statements together by more than
-    their counts is the size n, which counts against each: b L1(counts) + k a D(n)."""
-    single = len(together) == len(groups) == 1 and planned.request.mechanism != "hist"
-    if single and not planned.request.template.group_by:
-        weight = planned.questions.weight(*Private(theta).weights)
-        bounds = {p: min(1, bound) for p, bound in weight.bounds.items()}
-        form = Private(theta, max(1, *weight.bounds.values()))
-        return _batch(weight, together, groups, [form], bounds, None, planned.count.bounds)
+    """A threshold over a private population, in one read or in two. Two counts move the weights b N - a n of
+    k statements by b L1(counts) + k a D(n) together. The weight of one statement goes in steps."""
     a, b, k = theta.numerator, theta.denominator, len(together) * len(groups)
     bounds = {p: b * d + k * a * planned.size.bounds[p] for p, d in target.bounds.items()}
-    made = _batch(target, together, groups, [Private(theta)], bounds, None)
-    return replace(made, size=planned.size)
+    weight = planned.weights.get(theta)
+    if weight is not None:
+        bounds = dict(weight.bounds)
+    unit = max(1, *bounds.values()) if k == 1 else 1
+    if k == 1:
+        bounds = {p: min(1, bound) for p, bound in bounds.items()}
+    made = _batch(weight or target, together, groups, [Private(theta, unit)], bounds, None)
+    return replace(made, size=None if weight else planned.size, support=target.bounds)
 
 
 def _batch(
@@ -188,7 +200,6 @@ def _batch(
     forms: Sequence[Form],
     bounds: Mapping[str, int],
     n: int | None,
-    support: Mapping[str, int] | None = None,
 ) -> Batch:
     """Nothing is said about an empty population, so nothing of it is measured: its bounds are 0."""
     places = enumerate((binding, group) for binding in together for group in groups)
@@ -197,6 +208,4 @@ def _batch(
     )
     if n == 0:
         bounds = dict.fromkeys(bounds, 0)
-    return Batch(
-        target, tuple(together), statements, tuple(groups), bounds, support or target.bounds
-    )
+    return Batch(target, tuple(together), statements, tuple(groups), bounds, target.bounds)
