@@ -9,6 +9,8 @@ from .expressions import COMPARISONS, Expressions, Kind, Scope, Var, numeric
 from .world import World
 
 KINDS = ("JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
+WIDTHS = ((0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 2), (0, 1, 2))
+"""Numbers of joins to draw from, by depth."""
 SMALL = (0, 1, 2)
 """Constants that computed columns are compared with."""
 
@@ -53,17 +55,20 @@ class Blocks:
     # ------------------------------------------------------------ blocks
 
     def block(self, depth: int) -> Block:
+        """Deeper blocks are wider: a query that does one thing has a tight bound, and mistakes show at once."""
         first = self.relation(depth)
         source, scope, conditions = first.text, first.columns, ()
-        for _ in range(self.rng.choice((0, 0, 1, 1, 1, 2))):
-            source, scope, more = self._joined(source, scope, self.relation(depth - 1), commas=bool(conditions))
+        for _ in range(self.rng.choice(WIDTHS[max(depth, 0)])):
+            right = self.relation(depth - 1)
+            source, scope, more = self._joined(source, scope, right, commas=bool(conditions))
             conditions += more
         conditions += tuple(self._conditions(scope, depth))
         return Block(source, scope, conditions)
 
     def _conditions(self, scope: Scope, depth: int) -> list[str]:
-        found = [self.expressions.predicate(scope) for _ in range(self.rng.choice((0, 0, 0, 1, 1, 2)))]
-        if self.rng.random() < 0.2:
+        wanted = self.rng.choice((0, 0, 1) if depth < 2 else (0, 0, 1, 2))
+        found = [self.expressions.predicate(scope) for _ in range(wanted)]
+        if self.rng.random() < (0.3 if depth > 0 else 0.15):
             found.append(self.subquery_condition(scope, depth))
         if found:
             self.tags.add("WHERE")
@@ -72,18 +77,27 @@ class Blocks:
     # ------------------------------------------------------------ FROM items
 
     def relation(self, depth: int) -> Relation:
-        if depth <= 0 or self.rng.random() < 0.5:
+        if depth <= 0 or self.rng.random() < 0.4:
             return self.base()
         if self.rng.random() < 0.1:
             return self._common()
-        makers = (self.filtered, self.filtered, self.grouped, self.grouped, self.grouped,
-                  self.distinct, self.union)
+        makers = (
+            self.filtered,
+            self.filtered,
+            self.grouped,
+            self.grouped,
+            self.grouped,
+            self.distinct,
+            self.union,
+        )
         text, columns = self.rng.choice(makers)(depth - 1)
         return self._named(f"({text})", columns)
 
     def _named(self, text: str, columns: Scope) -> Relation:
         alias = self._fresh("x")
-        return Relation(f"{text} {alias}", alias, tuple(replace(c, relation=alias) for c in columns))
+        return Relation(
+            f"{text} {alias}", alias, tuple(replace(c, relation=alias) for c in columns)
+        )
 
     def base(self) -> Relation:
         table = self.world.tables[self.rng.choice(list(self.world.tables))]
@@ -128,9 +142,13 @@ class Blocks:
         same = [(a, b) for a, b in pairs if a.origin is not None and a.origin == b.origin]
         chosen = self.rng.sample(same or pairs, min(self.rng.choice((1, 2, 3)), len(same or pairs)))
         columns = tuple(
-            Var("", self._fresh("u"), a.kind, tuple(dict.fromkeys(a.values + b.values))) for a, b in chosen
+            Var("", self._fresh("u"), a.kind, tuple(dict.fromkeys(a.values + b.values)))
+            for a, b in chosen
         )
-        texts = [_select(block, side, columns) for block, side in zip((left, right), zip(*chosen), strict=True)]
+        texts = [
+            _select(block, side, columns)
+            for block, side in zip((left, right), zip(*chosen, strict=True), strict=True)
+        ]
         return f" UNION {'ALL ' if every else ''}".join(texts), columns
 
     def grouped(self, depth: int) -> tuple[str, Scope]:
@@ -167,7 +185,9 @@ class Blocks:
         return items, columns, keys
 
     def _inner_aggregate(self, scope: Scope) -> tuple[str, Kind]:
-        function = self.rng.choice(("COUNT(*)", "COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT(DISTINCT)"))
+        function = self.rng.choice(
+            ("COUNT(*)", "COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT(DISTINCT)")
+        )
         self.tags.add(f"inner {function}")
         if function == "COUNT(*)":
             return function, "integer"
@@ -228,7 +248,9 @@ class Blocks:
             equal.append(self.expressions.predicate(both, 1))
         return f"{source} {kind} {right.text} ON {' AND '.join(equal)}", both, ()
 
-    def _unequal(self, source: str, scope: Scope, right: Relation) -> tuple[str, Scope, tuple[str, ...]]:
+    def _unequal(
+        self, source: str, scope: Scope, right: Relation
+    ) -> tuple[str, Scope, tuple[str, ...]]:
         pairs = [(a, b) for a in scope for b in right.columns if a.kind == b.kind]
         if not pairs:
             return source, scope, ()
@@ -267,7 +289,10 @@ class Blocks:
                 above = [self._seen(parent, reference.table, c) for c in key]
                 if all(below) and all(above):
                     found.append(
-                        [(self.rng.choice(b), self.rng.choice(a)) for b, a in zip(below, above, strict=True)]
+                        [
+                            (self.rng.choice(b), self.rng.choice(a))
+                            for b, a in zip(below, above, strict=True)
+                        ]
                     )
         return found
 
@@ -286,7 +311,7 @@ class Blocks:
     # ------------------------------------------------------------ EXISTS and IN
 
     def subquery_condition(self, scope: Scope, depth: int) -> str:
-        inner = self.block(min(depth - 1, 1))
+        inner = self.block(min(depth, 2) - 1)
         if self.rng.random() < 0.5:
             return self._membership(scope, inner)
         pairs = self._pairs(scope, inner.scope)
@@ -306,11 +331,15 @@ class Blocks:
         conditions = list(inner.conditions)
         if self.rng.random() < 0.2:
             self.tags.add(f"correlated {word}")
-            conditions += [f"{y.text} = {x.text}" for x, y in pairs[1:] or self._pairs(scope, inner.scope)]
+            conditions += [
+                f"{y.text} = {x.text}" for x, y in pairs[1:] or self._pairs(scope, inner.scope)
+            ]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"{a.text} {word} (SELECT {b.text} FROM {inner.source}{where})"
 
 
 def _select(block: Block, items: Scope, names: Scope) -> str:
-    shown = ", ".join(f"{item.text} AS {name.name}" for item, name in zip(items, names, strict=True))
+    shown = ", ".join(
+        f"{item.text} AS {name.name}" for item, name in zip(items, names, strict=True)
+    )
     return f"SELECT {shown} FROM {block.source}{block.where()}"

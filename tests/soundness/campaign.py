@@ -9,33 +9,35 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import TypeAlias
 
 import duckdb
 
 import dp4sql
+from dp4sql.policy.labels import PolicySet
 
 from .claims import Case, Refusal, examine
 from .climb import Climber, Laboratory
 from .confirm import confirm
-from .databases import random_database
 from .engines import DuckDB
 from .neighbours import apply
 from .queries import Query, random_query
-from .shrink import Violation, shrunk
-from .world import Database, World
+from .shrink import Violation, pair_text, shrunk
+from .world import World
 from .worlds import random_world
 
-QUERIES_A_WORLD = 12
-DATABASES_A_WORLD = 10
-STEPS = 120
-DEEP_STEPS = 1000
-CONFIRMED = 0.4
+QUERIES_A_WORLD = 30
+STEPS = 45
+DEEP = 0.03
+"""Share of queries that get ten times the steps, and every neighbour of their farthest databases."""
+CONFIRMED = 0.2
 """Share of queries whose farthest pair also goes through DuckDB and the rendered SQL."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a campaign saw. `troubles` are texts to print; a sound engine leaves none."""
+    """What a campaign saw. `violations` are bounds that two neighbours exceed; `troubles` all else that is
+    wrong (bins that differ, rendered SQL that answers something else). Both are texts to print."""
 
     tried: int = 0
     accepted: int = 0
@@ -51,6 +53,7 @@ class Tally:
     bounds: int = 0
     constructs: Counter[str] = field(default_factory=Counter)
     understood: Counter[str] = field(default_factory=Counter)
+    violations: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
@@ -59,74 +62,91 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("refused", "tightness", "constructs", "understood"):
             getattr(self, name).update(getattr(other, name))
+        self.violations += other.violations
         self.troubles += other.troubles
 
 
-def campaign(seed: int, going: Callable[[Tally], bool]) -> Tally:
+Going: TypeAlias = Callable[[Tally], bool]
+
+
+def campaign(seed: int, going: Going, *, shrinking: bool = True) -> Tally:
     """Worlds one after another from `seed`, as long as `going` says so; asked before every query."""
     rng, tally, duck, started = Random(seed), Tally(), DuckDB(), time.monotonic()
     while going(tally):
         world = random_world(rng)
         duck.use(world)
-        _explore(rng, world, duck, tally, going)
+        laboratory = Laboratory(rng, world)
+        Exploration(rng, world, laboratory, duck, tally, shrinking).run(going)
+        tally.pairs += laboratory.pairs
+        laboratory.close()
     tally.seconds = time.monotonic() - started
     return tally
 
 
-def _explore(rng: Random, world: World, duck: DuckDB, tally: Tally, going: Callable[[Tally], bool]) -> None:
-    policies = dp4sql.load_policy(world.mapping())
-    pool = [random_database(rng, world) for _ in range(DATABASES_A_WORLD)]
-    laboratory = Laboratory(world)
-    for _ in range(QUERIES_A_WORLD):
-        if not going(tally):
-            break
-        query = random_query(rng, world)
-        tally.tried += 1
-        tally.constructs.update(query.tags)
-        case = examine(world, policies, query)
+@dataclass(slots=True)
+class Exploration:
+    """Queries against one world."""
+
+    rng: Random
+    world: World
+    laboratory: Laboratory
+    duck: DuckDB
+    tally: Tally
+    shrinking: bool
+
+    def run(self, going: Going) -> None:
+        policies = dp4sql.load_policy(self.world.mapping())
+        for _ in range(QUERIES_A_WORLD):
+            if not going(self.tally):
+                break
+            query = random_query(self.rng, self.world)
+            self.tally.tried += 1
+            self.tally.constructs.update(query.tags)
+            self._ask(policies, query)
+
+    def _ask(self, policies: PolicySet, query: Query) -> None:
+        case = examine(self.world, policies, query)
         if isinstance(case, Refusal):
-            tally.refused[reason(case)] += 1
-            continue
-        tally.understood.update(query.tags)
-        tally.accepted += 1
+            self.tally.refused[reason(case)] += 1
+            return
+        self.tally.understood.update(query.tags)
+        self.tally.accepted += 1
         try:
-            _challenge(rng, laboratory, duck, case, pool, tally)
+            self._challenge(case)
         except (sqlite3.OperationalError, duckdb.Error):
-            tally.engine_errors += 1
-    tally.pairs += laboratory.pairs
-    laboratory.close()
+            self.tally.engine_errors += 1
 
+    def _challenge(self, case: Case) -> None:
+        self.tally.exact += case.explanation.public
+        self.tally.inner += not case.probes
+        climber = Climber(self.rng, self.laboratory, case)
+        if self.rng.random() < DEEP:
+            climber.run(10 * STEPS)
+            climber.exhaust()
+        else:
+            climber.run(STEPS)
+        _note_tightness(climber, self.tally)
+        broken = climber.violation()
+        if broken is not None:
+            claim, found = broken
+            violation = Violation(case.world, case.query, claim, found.pair, found.distance)
+            small = shrunk(violation) if self.shrinking else violation
+            self.tally.violations.append(f"{small.text()}\n{case.explanation.text()}")
+        elif self.rng.random() < CONFIRMED:
+            self._confirm(climber, case)
 
-def _challenge(
-    rng: Random, laboratory: Laboratory, duck: DuckDB, case: Case, pool: list[Database], tally: Tally
-) -> None:
-    tally.exact += case.explanation.public
-    tally.inner += not case.probes
-    climber = Climber(rng, laboratory, case, pool)
-    climber.run(DEEP_STEPS if rng.random() < 0.05 else STEPS)
-    _note_tightness(climber, tally)
-    broken = climber.violation()
-    if broken is not None:
-        claim, found = broken
-        violation = shrunk(Violation(case.world, case.query, claim, found.pair, found.distance))
-        tally.troubles.append(f"{violation.text()}\n{case.explanation.text()}")
-    elif rng.random() < CONFIRMED:
-        _confirm(climber, duck, case, tally)
-
-
-def _confirm(climber: Climber, duck: DuckDB, case: Case, tally: Tally) -> None:
-    farthest = max(climber.best.values(), key=lambda found: found.distance, default=None)
-    if farthest is None:
-        return
-    pair = farthest.pair
-    after = apply(case.world, pair.before, pair.change)
-    assert after is not None
-    tally.confirmed += 1
-    for trouble in confirm(duck, case, pair.change.policy, pair.before, after):
-        # The claim is named for the report alone: the trouble says itself what is wrong.
-        claim = case.claims(pair.change.policy)[0]
-        shown = Violation(case.world, case.query, claim, pair, farthest.distance)
-        tally.troubles.append(f"{trouble.kind}: {trouble.text}\n{shown.text()}")
+    def _confirm(self, climber: Climber, case: Case) -> None:
+        farthest = max(climber.best.values(), key=lambda found: found.distance, default=None)
+        if farthest is None:
+            return
+        pair = farthest.pair
+        after = apply(self.world, pair.before, pair.change)
+        assert after is not None
+        self.tally.confirmed += 1
+        for trouble in confirm(self.duck, case, pair.change.policy, pair.before, after):
+            replay = pair_text(self.world, pair, case.query)
+            found = self.tally.violations if trouble.kind == "bound" else self.tally.troubles
+            found.append(f"-- {trouble.kind}: {trouble.text}\n{replay}\n{case.explanation.text()}")
 
 
 def _note_tightness(climber: Climber, tally: Tally) -> None:
@@ -140,6 +160,8 @@ def _note_tightness(climber: Climber, tally: Tally) -> None:
 
 def reason(refusal: Refusal) -> str:
     """A refusal without the names and numbers of its statement."""
-    text = re.sub(r'^.* has no finite bound( under policy \w+)?', "no finite bound", refusal.message)
+    text = re.sub(
+        r"^.* has no finite bound( under policy \w+)?", "no finite bound", refusal.message
+    )
     text = re.sub(r'"[^"]*"|\b\w+\.\w+\b|\b[p-t](_\w+)?\b|\bpol\d\b|\d+', "_", text)
     return f"{refusal.kind}: {text[:90]}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import dp4sql
@@ -41,7 +42,7 @@ class Probe:
     report: MeasurementReport | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """An accepted query. `sql` reads its probes; there are none where the release lies further in."""
 
@@ -50,13 +51,15 @@ class Case:
     probes: tuple[Probe, ...]
     explanation: Explanation
 
-    @property
+    @cached_property
     def sql(self) -> str:
         return self.query.probe([f"{probe.sql} AS m{i}" for i, probe in enumerate(self.probes)])
 
     def claims(self, policy: str) -> list[Claim]:
         return [
-            Claim(policy, i, probe.sql, probe.report.bounds[policy] if probe.report else Fraction(0))
+            Claim(
+                policy, i, probe.sql, probe.report.bounds[policy] if probe.report else Fraction(0)
+            )
             for i, probe in enumerate(self.probes)
         ]
 

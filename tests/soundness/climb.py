@@ -1,15 +1,28 @@
-"""Hill-climbing: mutate the database and the neighbour towards the largest distance for one claim."""
+"""The search for the farthest neighbours: a bank of pairs to screen every query with, then hill-climbing.
+
+The bank's databases are loaded once a world, each in a SQLite of its own, so that screening costs a few
+dozen tiny queries. Climbing mutates the best pair's database and its change towards a larger distance.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
 from .claims import Answer, Case, Claim, answer, distances, exceeds
-from .databases import mutated
+from .databases import mutated, random_database
 from .engines import SQLite
 from .neighbours import Change, apply, every_change, random_change, tweaked
 from .world import Database, World
+
+DATABASES = 24
+CHANGES = 3
+"""Changes a database and a policy in the bank."""
+CLIMBS = 3
+NEAR = 0.45
+"""From this share of its bound on a claim is always climbed for; below, one time in five."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,53 +49,112 @@ class Measured:
     mass: float
 
 
-class Laboratory:
-    """Measures pairs of one world in two SQLite databases, one for each side."""
+class Bench:
+    """One SQLite database that remembers its last answer."""
 
     def __init__(self, world: World) -> None:
+        self._engine = SQLite(world)
+        self._asked: tuple[Case, Database] | None = None
+        self._answer: Answer = {}
+
+    def answer(self, case: Case, database: Database) -> Answer:
+        if self._asked is None or self._asked[0] is not case or self._asked[1] is not database:
+            self._engine.load(database)
+            self._answer = answer(self._engine.rows(case.sql), len(case.query.keys))
+            self._asked = (case, database)
+        return self._answer
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+def compare(case: Case, left: Answer, right: Answer) -> Measured:
+    moved = distances(left, right, len(case.probes))
+    return Measured(moved, sum(abs(value) for row in left.values() for value in row))
+
+
+@dataclass(frozen=True, slots=True)
+class Banked:
+    pair: Pair
+    after: Database
+    left: Bench
+    right: Bench
+
+
+class Laboratory:
+    """Measures pairs of one world. `pairs` counts them."""
+
+    def __init__(self, rng: Random, world: World) -> None:
         self.world = world
-        self._left, self._right = SQLite(world), SQLite(world)
         self.pairs = 0
+        self._left, self._right = Bench(world), Bench(world)
+        self._bank = list(_bank(rng, world))
+
+    def screen(self, case: Case) -> Iterator[tuple[Pair, Measured]]:
+        """Every pair of the bank."""
+        for banked in self._bank:
+            self.pairs += 1
+            left = banked.left.answer(case, banked.pair.before)
+            yield banked.pair, compare(case, left, banked.right.answer(case, banked.after))
 
     def measure(self, case: Case, pair: Pair) -> Measured | None:
-        """Distance of every probe; None where the pair is no pair of admissible neighbours."""
+        """None where the pair is no pair of admissible neighbours."""
         after = apply(self.world, pair.before, pair.change)
         if after is None:
             return None
         self.pairs += 1
-        left = self._answer(self._left, case, pair.before)
-        right = self._answer(self._right, case, after)
-        moved = distances(left, right, len(case.probes))
-        return Measured(moved, sum(abs(value) for row in left.values() for value in row))
-
-    @staticmethod
-    def _answer(engine: SQLite, case: Case, database: Database) -> Answer:
-        engine.load(database)
-        return answer(engine.rows(case.sql), len(case.query.keys))
+        left, right = self._left.answer(case, pair.before), self._right.answer(case, after)
+        return compare(case, left, right)
 
     def close(self) -> None:
+        for bench in {
+            id(b): b for banked in self._bank for b in (banked.left, banked.right)
+        }.values():
+            bench.close()
         self._left.close()
         self._right.close()
+
+
+def _bank(rng: Random, world: World) -> Iterator[Banked]:
+    for _ in range(DATABASES):
+        before, left = random_database(rng, world), Bench(world)
+        for policy in world.policies:
+            for _ in range(CHANGES):
+                change = random_change(rng, world, before, policy)
+                after = None if change is None else apply(world, before, change)
+                if change is not None and after is not None and after != before:
+                    yield Banked(Pair(before, change), after, left, Bench(world))
 
 
 class Climber:
     """Searches one case for the farthest pairs; `best` has an entry a claim that was measured at all."""
 
-    def __init__(self, rng: Random, laboratory: Laboratory, case: Case, pool: list[Database]) -> None:
-        self.rng, self.laboratory, self.case, self.pool = rng, laboratory, case, pool
+    def __init__(self, rng: Random, laboratory: Laboratory, case: Case) -> None:
+        self.rng, self.laboratory, self.case = rng, laboratory, case
         self.world = case.world
         self.best: dict[Claim, Found] = {}
+        self._claims = {policy.name: case.claims(policy.name) for policy in self.world.policies}
 
     def run(self, steps: int) -> None:
-        """About `steps` measurements a policy, in climbs that each aim at the loosest claim so far."""
-        for policy in self.world.policies:
-            claims = self.case.claims(policy.name)
-            for _ in range(4):
-                target = min(claims, key=self._tightness, default=None)
-                if target is None or self._tightness(target) >= 1:
+        """Screen the bank, then about `steps` measurements a policy in climbs for its loosest claims."""
+        for pair, measured in self.laboratory.screen(self.case):
+            self._note(pair, measured)
+        for claims in self._claims.values():
+            aimed: Counter[Claim] = Counter()
+            for _ in range(CLIMBS if claims else 0):
+                target = min(claims, key=lambda claim: (self._attained(claim), aimed[claim]))
+                if self._attained(target) or target not in self.best:
                     break
-                self._climb(target, claims, steps // 4)
-            self._exhaust(claims)
+                aimed[target] += 1
+                if self._near(target) or self.rng.random() < 0.2:
+                    self._climb(target, steps // CLIMBS)
+
+    def exhaust(self, most: int = 200) -> None:
+        """Every change of every record in the databases of the farthest pairs, `most` a record."""
+        for found in list(self.best.values()):
+            policy = self.world.policy(found.pair.change.policy)
+            for change in every_change(self.world, found.pair.before, policy, most):
+                self._measure(Pair(found.pair.before, change))
 
     def violation(self) -> tuple[Claim, Found] | None:
         for claim, found in self.best.items():
@@ -90,18 +162,19 @@ class Climber:
                 return claim, found
         return None
 
-    def _tightness(self, claim: Claim) -> float:
-        """1 where the bound is attained; a bound of 0 always is."""
+    def _attained(self, claim: Claim) -> bool:
+        """Beyond this only a violation lies; a bound of 0 calls for a search all the same."""
         found = self.best.get(claim)
-        if claim.bound == 0 and found is not None:
-            return 1.0
-        return found.distance / float(claim.bound) if found is not None else 0.0
+        return found is not None and 0 < claim.bound <= found.distance
 
-    def _climb(self, target: Claim, claims: list[Claim], steps: int) -> None:
-        pair, height = None, (-1.0, 0.0)
+    def _near(self, claim: Claim) -> bool:
+        return self.best[claim].distance >= NEAR * float(claim.bound) > 0
+
+    def _climb(self, target: Claim, steps: int) -> None:
+        pair, height = self.best[target].pair, (self.best[target].distance, 0.0)
         for step in range(steps):
-            candidate = self._start(target) if pair is None else self._neighbouring(pair)
-            measured = None if candidate is None else self._measured(candidate, claims)
+            candidate = self._step(pair)
+            measured = None if candidate is None else self._measure(candidate)
             if measured is None or candidate is None:
                 continue
             reached = (measured.distances[target.column], measured.mass)
@@ -110,39 +183,30 @@ class Climber:
             if 0 < target.bound <= height[0]:
                 return
 
-    def _measured(self, pair: Pair, claims: list[Claim]) -> Measured | None:
+    def _measure(self, pair: Pair) -> Measured | None:
         measured = self.laboratory.measure(self.case, pair)
         if measured is not None:
-            for claim in claims:
-                known = self.best.get(claim)
-                if known is None or measured.distances[claim.column] > known.distance:
-                    self.best[claim] = Found(measured.distances[claim.column], pair)
+            self._note(pair, measured)
         return measured
 
-    def _start(self, target: Claim) -> Pair | None:
-        before = self.rng.choice(self.pool)
-        change = random_change(self.rng, self.world, before, self.world.policy(target.policy))
-        return None if change is None else Pair(before, change)
+    def _note(self, pair: Pair, measured: Measured) -> None:
+        for claim in self._claims[pair.change.policy]:
+            known = self.best.get(claim)
+            if known is None or measured.distances[claim.column] > known.distance:
+                self.best[claim] = Found(measured.distances[claim.column], pair)
 
-    def _neighbouring(self, pair: Pair) -> Pair | None:
+    def _step(self, pair: Pair) -> Pair | None:
+        """One row of the database or of the change drawn again, or another change."""
         move = self.rng.random()
-        policy = self.world.policy(pair.change.policy)
-        if move < 0.3:
-            change = tweaked(self.rng, self.world, pair.before, pair.change)
-            return None if change is None else Pair(pair.before, change)
         if move < 0.4:
-            change = random_change(self.rng, self.world, pair.before, policy)
+            policy = self.world.policy(pair.change.policy)
+            change = (
+                tweaked(self.rng, self.world, pair.before, pair.change)
+                if move < 0.3
+                else random_change(self.rng, self.world, pair.before, policy)
+            )
             return None if change is None else Pair(pair.before, change)
         before = mutated(self.rng, self.world, pair.before)
         if before is not None and self.rng.random() < 0.3:
             before = mutated(self.rng, self.world, before) or before
         return None if before is None else Pair(before, pair.change)
-
-    def _exhaust(self, claims: list[Claim], most: int = 24) -> None:
-        """Every change of every record of the farthest pair's database, where there are few."""
-        found = max((self.best[c] for c in claims if c in self.best), key=lambda f: f.distance, default=None)
-        if found is None:
-            return
-        policy = self.world.policy(found.pair.change.policy)
-        for change in every_change(self.world, found.pair.before, policy, most):
-            self._measured(Pair(found.pair.before, change), claims)

@@ -36,7 +36,9 @@ class Read:
     after: Answer
 
 
-def confirm(duck: DuckDB, case: Case, policy: str, before: Database, after: Database) -> Iterator[Trouble]:
+def confirm(
+    duck: DuckDB, case: Case, policy: str, before: Database, after: Database
+) -> Iterator[Trouble]:
     """Everything wrong about one pair of neighbours under `policy`."""
     keys = len(case.query.keys)
     sides = []
@@ -48,7 +50,9 @@ def confirm(duck: DuckDB, case: Case, policy: str, before: Database, after: Data
     for claim in case.claims(policy):
         moved = distances(left, right, len(case.probes))[claim.column]
         if exceeds(moved, claim.bound):
-            yield Trouble("bound", f"{claim.sql}: moves by {moved:g}, bound {claim.bound} under {policy}")
+            yield Trouble(
+                "bound", f"{claim.sql}: moves by {moved:g}, bound {claim.bound} under {policy}"
+            )
     reports = list(_reports(case))
     for sql, (names, rows), (_, changed) in zip(case.explanation.reads, reads, others, strict=True):
         yield from _check_read(case, policy, sql, names, reports, rows, changed, left)
@@ -86,7 +90,9 @@ def _check_read(
         yield Trouble("bins", f"{sql}: bins differ between neighbours under {policy}")
     for report, moved in zip(mine, distances(before, after, measured), strict=True):
         if exceeds(moved, report.bounds[policy]):
-            yield Trouble("bound", f"{sql}: {report.sql} moves by {moved:g}, bound {report.bounds[policy]}")
+            yield Trouble(
+                "bound", f"{sql}: {report.sql} moves by {moved:g}, bound {report.bounds[policy]}"
+            )
     if len(case.explanation.reads) == 1 and case.probes:
         yield from _check_rendering(case, sql, mine, before, client)
 
@@ -115,5 +121,8 @@ def _check_rendering(
             found = rendered.get(group, nothing)[column]
             room = SLACK + 4 * float(reports[column].unit if reports[column].unit != 1 else 0)
             if abs(expected - found) > room:
-                yield Trouble("rendering", f"{sql}: {probe.sql} is {expected:g} in group {group}, read as {found:g}")
+                yield Trouble(
+                    "rendering",
+                    f"{sql}: {probe.sql} is {expected:g} in group {group}, read as {found:g}",
+                )
                 return

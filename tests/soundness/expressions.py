@@ -45,8 +45,18 @@ class Expressions:
             return self._flag(scope)
         if self.rng.random() < plain:
             return self.rng.choice(numbers).text
-        return self.rng.choice((self._arithmetic, self._arithmetic, self._case, self._coalesce,
-                                self._absolute, self._extreme, self._flag, self._part))(scope)
+        return self.rng.choice(
+            (
+                self._arithmetic,
+                self._arithmetic,
+                self._case,
+                self._coalesce,
+                self._absolute,
+                self._extreme,
+                self._flag,
+                self._part,
+            )
+        )(scope)
 
     def _one(self, scope: Scope) -> str:
         return self.rng.choice(numeric(scope)).text
@@ -123,13 +133,17 @@ class Expressions:
         if peers and self.rng.random() < 0.2:
             return f"{var.text} {self.rng.choice(COMPARISONS)} {self.rng.choice(peers).text}"
         bound = self.rng.choice(var.values)
-        passing = [op for op in COMPARISONS if any(_passes(op, value, bound) for value in var.values)]
+        passing = [
+            op for op in COMPARISONS if any(_passes(op, value, bound) for value in var.values)
+        ]
         return f"{var.text} {self.rng.choice(passing)} {plain_literal(bound)}"
 
     def _in_list(self, scope: Scope) -> str:
         self.tags.add("IN list")
         var = self.rng.choice(scope)
-        chosen = sorted({plain_literal(self.rng.choice(var.values)) for _ in range(self.rng.choice((1, 2, 2)))})
+        chosen = sorted(
+            {plain_literal(self.rng.choice(var.values)) for _ in range(self.rng.choice((1, 2, 2)))}
+        )
         word = "NOT IN" if len(chosen) < len(var.values) and self.rng.random() < 0.4 else "IN"
         return f"{var.text} {word} ({', '.join(chosen)})"
 

@@ -51,7 +51,8 @@ def apply(world: World, database: Database, change: Change) -> Database | None:
             after[name] = tuple(
                 _replaced(table, row, change) if row in rows else row for row in database[name]
             )
-    return after if admissible(world, after) else None
+    changed = [name for name in owned if after[name] != database[name]]
+    return after if admissible(world, after, changed) else None
 
 
 def _replaced(table: Table, row: Row, change: Change) -> Row:
@@ -99,16 +100,18 @@ def _refers(key: Row, present: set[Row]) -> bool:
 
 
 def random_change(rng: Random, world: World, database: Database, policy: Policy) -> Change | None:
-    """A change of a random record; most owned rows change, some stay."""
+    """A change of a random record; most owned rows change, some stay. Half the time they change alike."""
     records = database[policy.entity]
     if not records:
         return None
     record = world.tables[policy.entity].identity(rng.choice(records))
     values: dict[Slot, Mapping[str, Value]] = {}
+    alike, place = rng.random() < 0.5, rng.random()
     for slot, attributes in changeable(world, database, policy, record):
         choices = options(world, database, slot, attributes)
         if choices and rng.random() < 0.85:
-            values[slot] = dict(zip(attributes, rng.choice(choices), strict=True))
+            chosen = choices[int(place * len(choices))] if alike else rng.choice(choices)
+            values[slot] = dict(zip(attributes, chosen, strict=True))
     return Change(policy.name, record, values)
 
 

@@ -16,6 +16,8 @@ from .blocks import Block, Blocks
 from .expressions import Expressions
 from .world import World
 
+DEPTHS = (0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 3)
+"""Depths of nesting to draw from: small queries have tight bounds and are quick, so most are small."""
 Aggregate = Literal["count_star", "count", "count_distinct", "sum", "avg"]
 
 
@@ -78,10 +80,12 @@ def random_query(rng: Random, world: World) -> Query:
     tags: set[str] = set()
     expressions = Expressions(rng, tags)
     blocks = Blocks(rng, world, tags, expressions)
-    block = blocks.block(depth=rng.choice((0, 1, 1, 2, 2, 3)))
+    block = blocks.block(depth=rng.choice(DEPTHS))
     keys = _keys(rng, tags, expressions, block)
     aggregates = _aggregates(rng, tags, expressions, block)
-    return Query(blocks.preamble(), block.source, block.conditions, keys, aggregates, frozenset(tags))
+    return Query(
+        blocks.preamble(), block.source, block.conditions, keys, aggregates, frozenset(tags)
+    )
 
 
 def _keys(rng: Random, tags: set[str], expressions: Expressions, block: Block) -> tuple[str, ...]:
@@ -101,14 +105,18 @@ def _aggregates(
     rng: Random, tags: set[str], expressions: Expressions, block: Block
 ) -> tuple[Measured, ...]:
     made: list[tuple[Aggregate, str]] = []
-    for _ in range(rng.choice((1, 1, 2, 3))):
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
         function, argument = rng.choice(AGGREGATES)(rng, expressions, block)
-        tags.add({"count_star": "COUNT(*)", "count_distinct": "COUNT(DISTINCT x)"}.get(
-            function, f"{function.upper()}(x)"
-        ))
+        tags.add(
+            {"count_star": "COUNT(*)", "count_distinct": "COUNT(DISTINCT x)"}.get(
+                function, f"{function.upper()}(x)"
+            )
+        )
         made.append((function, argument))
     unique = list(dict.fromkeys(made))
-    return tuple(Measured(f"a{i}", function, argument) for i, (function, argument) in enumerate(unique))
+    return tuple(
+        Measured(f"a{i}", function, argument) for i, (function, argument) in enumerate(unique)
+    )
 
 
 def _star(rng: Random, expressions: Expressions, block: Block) -> tuple[Aggregate, str]:

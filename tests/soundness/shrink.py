@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from random import Random
 
 import yaml
 
@@ -27,15 +28,21 @@ class Violation:
     distance: float
 
     def text(self) -> str:
-        after = apply(self.world, self.pair.before, self.pair.change)
-        assert after is not None
-        tables = "\n".join(create(table) for table in self.world.tables.values())
         return (
             f"-- {self.claim.sql} moves by {self.distance:g}, its bound is {self.claim.bound} "
-            f"under policy {self.claim.policy}\n{yaml.safe_dump(self.world.mapping(), sort_keys=False)}"
-            f"{tables}\n-- before\n{_rows(self.world, self.pair.before)}\n-- after\n"
-            f"{_rows(self.world, after)}\n-- query\n{self.query.sql()};"
+            f"under policy {self.claim.policy}\n{pair_text(self.world, self.pair, self.query)}"
         )
+
+
+def pair_text(world: World, pair: Pair, query: Query) -> str:
+    """Policy file, both databases and the query."""
+    after = apply(world, pair.before, pair.change)
+    assert after is not None
+    tables = "\n".join(create(table) for table in world.tables.values())
+    return (
+        f"{yaml.safe_dump(world.mapping(), sort_keys=False)}{tables}\n"
+        f"-- before\n{_rows(world, pair.before)}\n-- after\n{_rows(world, after)}\n-- query\n{query.sql()};"
+    )
 
 
 def _rows(world: World, database: Database) -> str:
@@ -44,7 +51,7 @@ def _rows(world: World, database: Database) -> str:
 
 def shrunk(violation: Violation) -> Violation:
     """Smaller variants are taken while they still violate some bound of the same policy."""
-    laboratory = Laboratory(violation.world)
+    laboratory = Laboratory(Random(0), violation.world)
     try:
         while (smaller := _smaller(violation, laboratory)) is not None:
             violation = smaller
@@ -57,7 +64,11 @@ def _smaller(violation: Violation, laboratory: Laboratory) -> Violation | None:
     policies = dp4sql.load_policy(violation.world.mapping())
     for query in _smaller_queries(violation.query):
         case = examine(violation.world, policies, query)
-        found = None if isinstance(case, Refusal) else _violated(violation, laboratory, case, violation.pair)
+        found = (
+            None
+            if isinstance(case, Refusal)
+            else _violated(violation, laboratory, case, violation.pair)
+        )
         if found is not None:
             return found
     case = examine(violation.world, policies, violation.query)
@@ -69,7 +80,9 @@ def _smaller(violation: Violation, laboratory: Laboratory) -> Violation | None:
     return None
 
 
-def _violated(violation: Violation, laboratory: Laboratory, case: Case, pair: Pair) -> Violation | None:
+def _violated(
+    violation: Violation, laboratory: Laboratory, case: Case, pair: Pair
+) -> Violation | None:
     measured = laboratory.measure(case, pair)
     if measured is None:
         return None

@@ -30,18 +30,19 @@ def main() -> int:
     for tally in tallies:
         total.add(tally)
     print("\n".join(report(total)))
-    return 1 if total.troubles else 0
+    return 1 if total.violations or total.troubles else 0
 
 
 def timed(seed: int, seconds: float) -> Tally:
     end = time.monotonic() + seconds
-    return campaign(seed, lambda tally: time.monotonic() < end and len(tally.troubles) < ENOUGH)
+    return campaign(seed, lambda tally: time.monotonic() < end and len(tally.violations) < ENOUGH)
 
 
 def report(tally: Tally) -> Iterator[str]:
     refused = sum(tally.refused.values())
     yield f"queries tried      {tally.tried} in {tally.seconds:.0f} core seconds"
-    yield f"accepted           {tally.accepted} ({_share(tally.accepted, tally.tried)}), exact {tally.exact}, released further in {tally.inner}"
+    exact = f"exact {tally.exact}, released further in {tally.inner}"
+    yield f"accepted           {tally.accepted} ({_share(tally.accepted, tally.tried)}), {exact}"
     yield f"refused            {refused} ({_share(refused, tally.tried)})"
     for reason, count in tally.refused.most_common(12):
         yield f"  {count:6} {reason}"
@@ -54,9 +55,11 @@ def report(tally: Tally) -> Iterator[str]:
     yield "constructs (tried, accepted)"
     for name, tried in sorted(tally.constructs.items()):
         yield f"  {name:36}{tried:8}{tally.understood[name]:8}"
-    for trouble in tally.troubles:
-        yield f"\n======== VIOLATION\n{trouble}"
-    yield f"violations         {len(tally.troubles)}"
+    for kind, texts in (("VIOLATION", tally.violations), ("TROUBLE", tally.troubles)):
+        for text in texts:
+            yield f"\n======== {kind}\n{text}"
+    yield f"other troubles     {len(tally.troubles)}"
+    yield f"violations         {len(tally.violations)}"
 
 
 def _share(part: int, whole: int) -> str:

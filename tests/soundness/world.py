@@ -6,7 +6,7 @@ oracle ever puts there, chosen inside what the policy file declares.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -71,7 +71,9 @@ class Table:
         return {
             "key": list(self.key),
             **({"rows": self.rows} if self.rows is not None else {}),
-            "foreign_keys": [{"columns": list(r.columns), "references": r.table} for r in self.references],
+            "foreign_keys": [
+                {"columns": list(r.columns), "references": r.table} for r in self.references
+            ],
             "max_frequency": [{"columns": list(c), "rows": n} for c, n in self.frequencies],
             "columns": {
                 c.name: {"type": c.kind, **({"nullable": True} if c.nullable else {}), **c.declared}
@@ -136,7 +138,9 @@ def owned_rows(world: World, database: Database, entity: str, record: Row) -> di
         links = [r for r in table.references if r.table in found]
         if not links or table.name == entity:
             continue
-        targets = [(r, {world.tables[r.table].identity(row) for row in found[r.table]}) for r in links]
+        targets = [
+            (r, {world.tables[r.table].identity(row) for row in found[r.table]}) for r in links
+        ]
         found[table.name] = [
             row
             for row in database[table.name]
@@ -148,9 +152,18 @@ def owned_rows(world: World, database: Database, entity: str, record: Row) -> di
 # ---------------------------------------------------------------- admissible databases
 
 
-def admissible(world: World, database: Database) -> bool:
-    """Keys, foreign keys, NOT NULL, frequencies, sizes, values and declared ownership all hold."""
-    return all(_table_holds(world, table, database) for table in world.tables.values()) and all(
+def admissible(world: World, database: Database, changed: Collection[str] | None = None) -> bool:
+    """Keys, foreign keys, NOT NULL, frequencies, sizes, values and declared ownership all hold.
+
+    With `changed`, the database is one that was admissible before these tables changed.
+    """
+    return all(
+        _table_holds(world, table, database)
+        for table in world.tables.values()
+        if changed is None
+        or table.name in changed
+        or any(r.table in changed for r in table.references)
+    ) and all(
         _ownership_holds(world, policy, database) for policy in world.policies if policy.max_owned
     )
 
@@ -165,7 +178,9 @@ def _table_holds(world: World, table: Table, database: Database) -> bool:
     for reference in table.references:
         parent = world.tables[reference.table]
         present = {parent.identity(row) for row in database[parent.name]}
-        used = {key for key in (table.pick(row, reference.columns) for row in rows) if None not in key}
+        used = {
+            key for key in (table.pick(row, reference.columns) for row in rows) if None not in key
+        }
         if not used <= present:
             return False
     return all(_most_frequent(table, rows, columns) <= most for columns, most in table.frequencies)

@@ -17,7 +17,7 @@ DAYS = ("2024-01-31", "2024-02-01", "2025-02-01")
 
 def random_world(rng: Random) -> World:
     tables: dict[str, Table] = {}
-    for name in NAMES[: rng.choice((1, 2, 3, 3, 4, 4, 5))]:
+    for name in NAMES[: rng.choice((1, 2, 2, 3, 3, 3, 4, 5))]:
         tables[name] = random_table(rng, name, tables)
     bare = World(tables, ())
     roots = [table.name for table in tables.values() if not table.references]
@@ -47,14 +47,18 @@ def random_table(rng: Random, name: str, parents: dict[str, Table]) -> Table:
         parent = parents[rng.choice(list(parents))]
         references.append(_refer(rng, name, parent, columns, reuse=rng.random() < 0.7))
     key = _random_key(rng, name, columns, references)
-    attributes = [_attribute(rng, f"{name}_{letter}") for letter in "abc"[: rng.choice((1, 2, 2, 3))]]
+    attributes = [
+        _attribute(rng, f"{name}_{letter}") for letter in "abc"[: rng.choice((1, 2, 2, 3))]
+    ]
     columns += attributes
     table = Table(name, key, tuple(columns), tuple(references))
     rows = rng.choice((2, 3, 4)) if rng.random() < 0.6 else None
     return Table(name, key, tuple(columns), tuple(references), _frequencies(rng, table), rows)
 
 
-def _refer(rng: Random, name: str, parent: Table, columns: list[Column], *, reuse: bool) -> Reference:
+def _refer(
+    rng: Random, name: str, parent: Table, columns: list[Column], *, reuse: bool
+) -> Reference:
     """Columns that hold the parent's key: under its own names (USING finds them) or prefixed ones."""
     nullable = rng.random() < 0.25
     taken = {column.name for column in columns}
@@ -134,7 +138,9 @@ def random_policy(rng: Random, world: World, name: str, entity: str) -> Policy:
     labels: dict[str, Label] = {}
     for owned in owned_tables(world, entity):
         labels[owned] = _random_label(rng, world.tables[owned], labels)
-    capped = {table: rng.choice((1, 2, 3)) for table in labels if table != entity and rng.random() < 0.2}
+    capped = {
+        table: rng.choice((1, 2, 3)) for table in labels if table != entity and rng.random() < 0.2
+    }
     return Policy(name, entity, labels, capped)
 
 
@@ -142,10 +148,10 @@ def _random_label(rng: Random, table: Table, labels: dict[str, Label]) -> Label:
     """A reference to a private key must be private itself; a key column never can."""
     forced = {c for r in table.references if labels.get(r.table) == "del" for c in r.columns}
     free = [column.name for column in table.columns if column.name not in table.key]
-    choices: list[Label] = ["del"]
+    choices: list[Label] = ["del", "del"]
     if free and not forced & set(table.key):
         some = frozenset(column for column in free if rng.random() < 0.5) | forced
-        choices += [frozenset(some or {rng.choice(free)}), frozenset(free)]
+        choices += [frozenset(some or {rng.choice(free)})] * 2 + [frozenset(free)] * 2
     if not forced:
         choices.append("pub")
     return rng.choice(choices)

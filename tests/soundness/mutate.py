@@ -1,0 +1,111 @@
+"""`python -m tests.soundness.mutate [--seconds 30] [--workers 2] [--only TEXT]`: does the oracle find mistakes?
+
+Every mutation runs in a process of its own, in which the module's source is changed on import, until the
+oracle finds a violation. Exit status 1 when one survives its time or is stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.abc
+import importlib.machinery
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import CodeType, ModuleType
+
+from .mutations import MUTATIONS, Mutation
+
+
+class Mutated(importlib.machinery.SourceFileLoader):
+    """Compiles a module from its mutated source, never from the cache."""
+
+    def __init__(self, mutation: Mutation, path: str) -> None:
+        super().__init__(mutation.module, path)
+        self.mutation = mutation
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self.mutation.apply(self.get_source(fullname) or ""), self.path, "exec")
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, mutation: Mutation) -> None:
+        self.mutation = mutation
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self.mutation.module:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is not None and spec.origin is not None:
+            spec.loader = Mutated(self.mutation, spec.origin)
+        return spec
+
+
+def hunt(mutation: Mutation, seconds: float, seed: int) -> str:
+    """Run in a fresh process: the finder must stand before dp4sql is imported."""
+    sys.meta_path.insert(0, Finder(mutation))
+    from .campaign import campaign
+
+    tally = campaign(
+        seed,
+        lambda tally: time.process_time() < seconds and not tally.violations,
+        shrinking=False,
+    )
+    verdict = "killed" if tally.violations else "SURVIVED"
+    return f"{verdict:9}{time.process_time():7.1f} s {tally.tried:6} queries"
+
+
+def child(name: str, seconds: float, seed: int) -> str:
+    command = [
+        sys.executable,
+        "-m",
+        __spec__.name,
+        "--child",
+        name,
+        "--seconds",
+        str(seconds),
+        "--seed",
+        str(seed),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"STALE     {done.stderr.strip().splitlines()[-1]}"
+    return done.stdout.strip()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.soundness.mutate", description=__doc__)
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="processor time a mutation has to be found in"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--only", default="", help="mutations whose name holds this text")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child is not None:
+        mutation = next(m for m in MUTATIONS if m.name == arguments.child)
+        print(hunt(mutation, arguments.seconds, arguments.seed))
+        return 0
+    chosen = [m for m in MUTATIONS if arguments.only in m.name]
+    alive = 0
+    with ThreadPoolExecutor(arguments.workers) as pool:
+        results = pool.map(lambda m: child(m.name, arguments.seconds, arguments.seed), chosen)
+        for mutation, result in zip(chosen, results, strict=True):
+            alive += not result.startswith("killed")
+            print(
+                f"{mutation.module.removeprefix('dp4sql.'):20}{mutation.name:52}{result}",
+                flush=True,
+            )
+    print(
+        f"{len(chosen) - alive} of {len(chosen)} mutations killed within {arguments.seconds:.0f} s each"
+    )
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

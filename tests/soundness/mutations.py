@@ -1,0 +1,119 @@
+"""Deliberate mistakes in the rules, each a small change of one source text.
+
+A mutation that is not found exactly once in its module is stale and fails the run: the list follows the code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """In `module` the text `old` becomes `new`."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+
+    def apply(self, source: str) -> str:
+        if source.count(self.old) != 1:
+            raise LookupError(
+                f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.module}"
+            )
+        return source.replace(self.old, self.new)
+
+
+def _in(module: str, *changes: tuple[str, str, str]) -> tuple[Mutation, ...]:
+    return tuple(Mutation(name, module, old, new) for name, old, new in changes)
+
+
+MUTATIONS: tuple[Mutation, ...] = (
+    *_in(
+        "dp4sql.infer.terms",
+        ("a key that moves touches one group", "if term.fixes(columns) else both", "if True else both"),
+        ("no column ever changes", "return not self.attrs & columns", "return True"),
+        ("Opt without attributes vanishes", 't.kind == "Rep" and not t.attrs', "not t.attrs"),
+    ),
+    *_in(
+        "dp4sql.infer.unary",
+        ("T-Sel3: a filter on a private column keeps rows", "term.attrs & read else", "False else"),
+        ("T-Prj: computed columns never change", "if reads(expr) & term.attrs", "if isinstance(expr, Col) and reads(expr) & term.attrs"),
+        ("T-Grp: replaced values do not move aggregates", "agg.arg is not None and agg.arg in attrs", "False"),
+        ("T-Grp: deletions do not move groups", "wild = [t for t in terms if not t.stays(keys)]", 'wild = [t for t in terms if t.kind == "Rep" and not t.stays(keys)]'),
+        ("T-Grp: groups never come or go", 'Term("Opt", _touched(wild, keys)', 'Term("Rep", _touched(wild, keys)'),
+        ("T-Grp: calm rows do not move groups", 'Term("Rep", _touched(calm, keys)', 'Term("Rep", 0'),
+        ("X-GrpAll: one row whatever happens", 'if all(term.kind == "Rep" for term in terms):', "if terms:"),
+        ("X-GrpKey: aggregates of single rows stay", "attrs=(term.attrs & keys) | affected(aggs, term.attrs)", "attrs=term.attrs & keys"),
+        ("X-Distinct: Rep stays Rep", 'kind="Opt" if term.kind == "Rep" else term.kind', "kind=term.kind"),
+        ("X-Union: the right side is public", "*renamed(right, right_names)", ""),
+        ("X-GrpLeft: only rows that stay count", "for t in view.right))\n    left", "for t in calm))\n    left"),
+        ("X-GrpLeft: matches do not move counts", "from_right = every if roaming else", "from_right ="),
+    ),
+    *_in(
+        "dp4sql.infer.binary",
+        ("T-Join: no fan-out", "n = times(term.n, partner.frequency)", "n = term.n"),
+        ("T-Join: the right side is public", "*_one_side(right, left, back))", ")"),
+        ("T-Join4: a key that moves finds its rows", 'case "Rep" if term.fixes(own.keys)', 'case "Rep"'),
+        ("T-Join3: the partner's columns stay", "attrs=term.attrs | replaced", "attrs=term.attrs"),
+        ("T-Join: the partner of an Opt stays", "attrs=term.attrs | in_place", "attrs=term.attrs"),
+        ("T-Join4: a new partner looks the same", "attrs = term.attrs | partner.columns", "attrs = term.attrs"),
+        ("D1: a public child sees no change of its parent", "else changed(view.parent))", "else frozenset())"),
+        ("D2: another parent looks the same", "whole_parent = moves or (", "whole_parent = ("),
+        ("D3: a filtered parent is always found", "return not view.total", "return False"),
+        ("T-Key: an Opt parent stays", 'any(term.kind == "Opt" for term in view.parent)', "False"),
+        ("T-Key: an Opt child stays", "comes_or_goes(view.child) or _may_lose", "_may_lose"),
+        ("X-Left: a lost parent is not padded", "whole_parent = moves or (view.keeps_child and parent_flickers)", "whole_parent = moves"),
+        ("X-Semi: only matches that move count", "roaming or not t.fixes(view.left_reads)", "roaming"),
+        ("X-Semi: matches never come or go", "roaming or not t.fixes(view.left_reads)", "not t.fixes(view.left_reads)"),
+        ("X-Semi: one row a match", "times(slots, view.left_frequency)", "slots"),
+        ("X-Semi: conditions on the right do not matter", "not t.stays(view.right_reads)", "not t.stays(view.right_keys)"),
+        ("X-Hang: rows never come or go", '"Opt" if flickers else "Rep"', '"Rep"'),
+    ),
+    *_in(
+        "dp4sql.infer.derive",
+        ("T-Key: NULL finds a parent", "total=above.total and not any(columns[a].nullable for a, _ in pairs)", "total=above.total"),
+        ("X-Hang: any link is the only one", "len(links) != 1 or frozenset(links[0].columns)", "frozenset(links[0].columns)"),
+        ("X-Hang: the link may change", "if changed(self.terms(right)) & frozenset(b for _, b in pairs):", "if False:"),
+        ("distinct: one of several links", "if len(links) != 1 or table.name == self.policy.entity:\n            return {}\n        (link,) = links", "if not links or table.name == self.policy.entity:\n            return {}\n        link = links[0]"),
+        ("distinct: moved references stay together", "after = self.owned[table.name] if moves else parents", "after = parents"),
+        ("X-Left: unmatched rows are public", 'if node.kind in ("left", "full"):', 'if node.kind == "full":'),
+        ("T-Join: conditions in ON do not matter", "terms if node.residual is None else unary.select(terms, node.residual)", "terms"),
+        ("NOT IN: NULL matches nothing", "if nullable and (", "if False and ("),
+        ("X-GrpLeft: any key is a single row", " or self.facts.freq(join.left, keys, nulls=True) != 1", ""),
+        ("X-GrpKey: NULLs are single rows", "if self.facts.freq(node.child, keys, nulls=True) == 1", "if self.facts.freq(node.child, keys) == 1"),
+    ),
+    *_in(
+        "dp4sql.infer.facts",
+        ("D5: an aggregate hangs on one row", "case Project(child):\n            return facts.anchor(child)", "case Project(child) | Aggregate(child):\n            return facts.anchor(child)"),
+        ("D4: one row a value of any grouping column", "if not keys or frozenset(keys) <= on:", "if not keys or frozenset(keys) & on:"),
+        ("freq: joined rows keep their frequency", "times(facts.freq(node.left, x1, nulls), facts.freq(node.right, x2 | k2))", "facts.freq(node.left, x1, nulls)"),
+        ("freq: a declared frequency holds for NULL", "names = frozenset(n for n in names if not table.columns[n].nullable)", "names = frozenset(names)"),
+        ("freq: DISTINCT of many columns is one", "return 1 if ids(child) <= on else", "return 1 if ids(child) & on else"),
+        ("freq: UNION ALL does not add", "return plus(\n                facts.freq(left", "return most(\n                facts.freq(left"),
+        ("range: a sum of rows is one value", "max(span[1], span[1] * rows)", "span[1]"),
+        ("range: outer joins do not pad", "{**left, **_padded(right)}", "{**left, **right}"),
+    ),
+    *_in(
+        "dp4sql.infer.release",
+        ("S-Cnt: a moved row is one group", "times(term.n, 2 * m)", "times(term.n, m)"),
+        ("S-Sum: a value that changes and goes", "_swing(summand) if varies else m)", "m)"),
+        ("S-Sum: a value moves by its size", "times(term.n, summand.high - summand.low) if varies", "times(term.n, m) if varies"),
+        ("X-Sum1: a value that changes and goes", "_swing(summand) if varies else _reach(summand)", "_reach(summand)"),
+        ("X-Cnt1: only what rises counts", "return most(up, down)", "return up"),
+        ("COUNT(DISTINCT x): values never change", "if summand.distinct and", "if False and"),
+    ),
+    *_in(
+        "dp4sql.infer.ranges",
+        ("range: products of the ends in order", "(min(products), max(products))", "(products[0], products[-1])"),
+    ),
+    *_in(
+        "dp4sql.mechanisms.measure",
+        ("a NULL is in the range", "first, last = min(first, 0), max(last, 0)", "pass"),
+    ),
+    *_in(
+        "dp4sql.algebra.ownership",
+        ("ownership through one of several links", "plus(*paths)", "least(*paths)"),
+    ),
+)  # fmt: skip
