@@ -42,7 +42,6 @@ from dp4sql.sql.names import Named, Relation, Scope, fold
 from dp4sql.sql.parse import nearest, parse, position
 from dp4sql.sql.types import widest
 
-
 Given: TypeAlias = Value | Constant
 
 
