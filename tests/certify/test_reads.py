@@ -17,7 +17,7 @@ from tests.certify.toys import Clinic, clinic, environment, policy, without
 
 PEOPLE = {"statement": "...", "population": "SELECT * FROM person", "theta": 0.2}
 REQUESTS: dict[str, tuple[dict[str, Any], float]] = {
-    "counts": ({"template": "scores"}, 0.5),
+    "counts": ({"template": "scores"}, 0.3),
     "steps": ({"template": "scores", "margin": "threshold"}, 1),
     "clipped to 1": ({"template": "scores", "mechanism": "hist", "cap": 1}, 0.3),
     "clipped to 2": ({"template": "scores", "mechanism": "hist", "cap": 2}, 0.3),

@@ -29,7 +29,6 @@ POLICY: dict[str, Any] = {
         },
         "visit": {
             "key": ["vid"],
-            "rows": 100,
             "foreign_keys": {"pid": "person"},
             "max_frequency": {"pid": MOST_VISITS},
             "columns": {
