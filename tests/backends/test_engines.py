@@ -139,7 +139,8 @@ def test_queries_run_side_by_side_and_wait_their_turn(run: Run, backend: Backend
 def test_cancelling_what_waits_leaves_what_runs(run: Run, backend: Backend) -> None:
     async def crowd() -> None:
         one = [OutputColumn("n", BIGINT)]
-        tasks = [asyncio.ensure_future(backend.fetch(SLOW, one)) for _ in range(2 if backend.dialect == "postgres" else 12)]
+        count = 2 if backend.dialect == "postgres" else 12
+        tasks = [asyncio.ensure_future(backend.fetch(SLOW, one)) for _ in range(count)]
         await asyncio.sleep(0.1)
         for task in tasks:
             task.cancel()
