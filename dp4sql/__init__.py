@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dp4sql.policy.labels import PolicySet
@@ -46,19 +45,16 @@ def explain(policy: PolicySource, sql: str) -> Explanation:
 def open_pipeline(
     *, policy: PolicySource, database: str, ledger: str | os.PathLike[str] | None = None
 ) -> Pipeline:
-    """A pipeline on `database` (a URL such as duckdb:///file.duckdb) whose charges go to the file `ledger`,
-    by default beside the database."""
+    """A pipeline on `database` (a URL such as duckdb:///file.duckdb) whose charges go to `ledger`, a file or
+    a postgresql:// URL; by default a file beside the database."""
     from dp4sql.backends import open_backend
     from dp4sql.budget.ledger import Ledger
     from dp4sql.pipeline import Pipeline
 
     backend = open_backend(database)
-    path = (
-        Path(ledger)
-        if ledger is not None
-        else Path(backend.identity.split("://", 1)[1] + ".ledger")
-    )
-    return Pipeline(_policies(policy), backend, Ledger(path))
+    beside = backend.identity.split("://", 1)[1] + ".ledger"
+    where = beside if ledger is None else os.fspath(ledger)
+    return Pipeline(_policies(policy), backend, Ledger(where))
 
 
 __all__ = ["__version__", "explain", "load_policy", "open_pipeline"]

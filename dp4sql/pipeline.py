@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -50,6 +51,8 @@ from dp4sql.sql.dialects import DIALECTS, DUCKDB, Dialect
 from dp4sql.sql.lower import lower
 from dp4sql.sql.render import Renderer
 from dp4sql.sql.scalars import literal
+
+log = logging.getLogger(__name__)
 
 Rows = list[tuple[Value, ...]]
 Parameters = tuple[tuple[Value, Type], ...]
@@ -128,10 +131,10 @@ class Pipeline:
     def __init__(self, policies: PolicySet, backend: Backend, ledger: Ledger) -> None:
         self.policy, self.backend, self.ledger = policies, backend, ledger
         self.dialect = DIALECTS[backend.dialect]
-        accounts = [(p.entity, p.name) for p in policies.policies]
-        ledger.open_accounts(accounts, database=backend.identity)
+        for warning in ledger.open_accounts(policies.policies, database=backend.identity):
+            log.warning(warning)
         self._scratch = Scratch()
-        self._kept = KeptAnswers(ledger.path)
+        self._kept = KeptAnswers(ledger.where)
         self._prepare = lru_cache(maxsize=512)(self._prepared)
 
     def _prepared(self, sql: str, parameters: Parameters | None) -> Prepared:
@@ -232,7 +235,7 @@ class Pipeline:
             self.ledger.charge, charges, database=self.backend.identity, role=role, statement=sql
         )
 
-    def _close(self, query: int | None, kind: str, role: str) -> None:
+    def _close(self, query: int | None, kind: Literal["answered", "failed"], role: str) -> None:
         self.ledger.close_query(query, kind, database=self.backend.identity, role=role)
 
     async def _run(self, prepared: Prepared, cost: Price, calls: Mapping[int, Opened]) -> Rows:

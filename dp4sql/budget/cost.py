@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A further cap on what a policy may lose: by the queries of `role` (of everybody, when None), since
+    the start of the UTC day `since` (ever, when None). `name` is what a refusal calls it."""
+
+    name: str
+    amount: Fraction
+    role: str | None = None
+    since: datetime.date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +31,7 @@ class Charge:
     budget: Fraction | None
     member: str = ""
     own_budget: Fraction | None = None
+    limits: tuple[Limit, ...] = ()
 
 
 def paid(charges: Iterable[Charge]) -> tuple[Charge, ...]:

@@ -1,55 +1,41 @@
 """Released answers that are kept beside the ledger, so that showing one again costs nothing.
 
-Only what was released is here; the file is as safe to read as the answers were. `uses` records who was
-shown which answer, and for what purpose.
+Only what was released is here; it is as safe to read as the answers were. `uses` records who was shown
+which answer, and for what purpose. The version of a database's data is here, too: whoever changes the
+data raises it, and answers about older data are not shown as answers about the new.
 """
 
 from __future__ import annotations
 
 import datetime
-import sqlite3
-import threading
 from pathlib import Path
 
-from dp4sql.errors import LedgerBroken
-
-TABLES = """
-CREATE TABLE IF NOT EXISTS kept (key TEXT PRIMARY KEY, at TEXT NOT NULL, content TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS uses (
-    id INTEGER PRIMARY KEY,
-    at TEXT NOT NULL,
-    key TEXT NOT NULL,
-    role TEXT NOT NULL,
-    purpose TEXT NOT NULL,
-    reused INTEGER NOT NULL
-);
-"""
+from dp4sql.budget.database import open_database
 
 
 class KeptAnswers:
-    """Safe to share between threads and processes. Errors are LedgerBroken: without this file a second
-    question would be charged again."""
+    """Safe to share between threads and processes. `where` is as for the ledger. Errors are LedgerBroken:
+    without this a second question would be charged again."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._lock = path, threading.Lock()
-        try:
-            self._db = sqlite3.connect(
-                path, timeout=30, isolation_level=None, check_same_thread=False
-            )
-            self._db.executescript(TABLES)
-        except sqlite3.Error as error:
-            raise self._broken(error) from None
+    def __init__(self, where: str | Path) -> None:
+        self._database = open_database(where)
 
     def find(self, key: str) -> str | None:
-        row = self._run("SELECT content FROM kept WHERE key = ?", key)
-        return None if row is None else str(row[0])
+        rows = self._database.run("SELECT content FROM kept WHERE key = ?", key)
+        return str(rows[0][0]) if rows else None
 
     def keep(self, key: str, content: str) -> None:
         """Keep `content`; the newest one under a key is shown."""
-        self._run("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", key, _now(), content)
+        self._database.run(
+            "INSERT INTO kept (key, at, content) VALUES (?, ?, ?) "
+            "ON CONFLICT (key) DO UPDATE SET at = excluded.at, content = excluded.content",
+            key,
+            _now(),
+            content,
+        )
 
     def note(self, key: str, *, role: str, purpose: str, reused: bool) -> None:
-        self._run(
+        self._database.run(
             "INSERT INTO uses (at, key, role, purpose, reused) VALUES (?, ?, ?, ?, ?)",
             _now(),
             key,
@@ -60,27 +46,23 @@ class KeptAnswers:
 
     def uses(self) -> list[tuple[str, str, str, bool]]:
         """Time, role, purpose and whether it was shown again, oldest first."""
-        with self._lock:
-            rows = self._db.execute("SELECT at, role, purpose, reused FROM uses ORDER BY id")
-            return [(at, role, purpose, bool(reused)) for at, role, purpose, reused in rows]
+        rows = self._database.run("SELECT at, role, purpose, reused FROM uses ORDER BY at")
+        return [(at, role, purpose, bool(reused)) for at, role, purpose, reused in rows]
+
+    # ------------------------------------------------------------ data versions
+
+    def data_version(self, database: str) -> int:
+        """How often the data of `database` was declared to have changed."""
+        rows = self._database.run("SELECT COUNT(*) FROM data_versions WHERE database = ?", database)
+        return int(rows[0][0])
+
+    def bump(self, database: str, note: str = "") -> int:
+        """Declare that the data changed; the new version."""
+        self._database.run("INSERT INTO data_versions VALUES (?, ?, ?)", database, _now(), note)
+        return self.data_version(database)
 
     def close(self) -> None:
-        with self._lock:
-            self._db.close()
-
-    def _run(self, sql: str, *values: object) -> tuple[object, ...] | None:
-        try:
-            with self._lock:
-                row: tuple[object, ...] | None = self._db.execute(sql, values).fetchone()
-                return row
-        except sqlite3.Error as error:
-            raise self._broken(error) from None
-
-    def _broken(self, error: sqlite3.Error) -> LedgerBroken:
-        return LedgerBroken(
-            f"the kept answers in {self._path.name} cannot be used ({error})",
-            hint="Check the disk and the file's permissions, then try again.",
-        )
+        self._database.close()
 
 
 def _now() -> str:

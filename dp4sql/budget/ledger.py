@@ -1,324 +1,330 @@
-"""The ledger: one append-only SQLite table that every charge is committed to before data is read.
+"""The ledger: an append-only table that every charge is committed to before data is read.
 
-Amounts are exact fractions kept as text. Each row carries the running total of its account and the hash
-of the row before it, so that a change or a removal in the middle shows. Opening verifies the whole chain.
+Amounts are exact fractions, kept as text. Each entry carries the running total of its account and the
+hash of the entry before it: a change, a swap or a gap shows when the entries are read, all of them when
+the ledger is opened, and the new ones at every charge. `docs/decisions/0002-ledger.md` says what an
+account is, and what nobody would notice.
 
-An account is (database, entity, policy) and is opened before its first charge. A policy that is new where
-others of its entity have an account already starts at the most that any of them has spent: renaming a
-policy, or adding one later, never resets what was spent.
-
-A charge for one member of the entity relation has an account of its own, because the other members lose
-nothing by it. What a member has lost is the sum of both: no member's sum passes the budget.
+Charges that wait at the same time share one transaction, and so one sync of the disk; each is decided
+on its own.
 """
 
 from __future__ import annotations
 
 import datetime
-import hashlib
-import json
-import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Final, Literal
 
-from dp4sql.budget.cost import Charge, paid, show
-from dp4sql.errors import BudgetExceeded, LedgerBroken
+from dp4sql.budget.book import Account, Book, Mismatch
+from dp4sql.budget.cost import Charge, paid
+from dp4sql.budget.database import open_database
+from dp4sql.budget.entry import COLUMNS, START, Entry, Kind, Row, from_row
+from dp4sql.budget.terms import loosened, terms, withdrawn
+from dp4sql.errors import BudgetExceeded, Dp4sqlError, LedgerBroken
+from dp4sql.policy.labels import Policy
 
-TABLE = """
-CREATE TABLE IF NOT EXISTS entries (
-    id INTEGER PRIMARY KEY,
-    query INTEGER NOT NULL,
-    at TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    database TEXT NOT NULL,
-    entity TEXT NOT NULL,
-    policy TEXT NOT NULL,
-    member TEXT NOT NULL,
-    epsilon TEXT NOT NULL,
-    total TEXT NOT NULL,
-    role TEXT NOT NULL,
-    statement TEXT NOT NULL,
-    hash TEXT NOT NULL
-);
-CREATE TRIGGER IF NOT EXISTS entries_no_update BEFORE UPDATE ON entries
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS entries_no_delete BEFORE DELETE ON entries
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE INDEX IF NOT EXISTS entries_account ON entries (database, entity, policy, member, id);
-"""
-
-COLUMNS = (
-    "query",
-    "at",
-    "kind",
-    "database",
-    "entity",
-    "policy",
-    "member",
-    "epsilon",
-    "total",
-    "role",
-    "statement",
-)
-START = "0" * 64
+NAMES: Final = ", ".join(COLUMNS)
+PAGE: Final = 2000
+"""Entries read at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One row: an account's `open`, a `charge`, or a mark with epsilon 0 (`answered`, `failed`) that closes `query`."""
+def utc_now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
-    id: int
-    query: int
-    at: str
-    kind: str
-    database: str
-    entity: str
-    policy: str
-    member: str
-    epsilon: Fraction
-    total: Fraction
-    role: str
-    statement: str
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    """What one thread wants decided, and what came of it. Until its entries are on disk it has failed."""
+
+    decide: Callable[[Book], int]
+    durable: bool
+    result: int = 0
+    refused: Dp4sqlError | None = None
+    error: Dp4sqlError | None = None
+    taken: bool = False
+
+    def outcome(self) -> int:
+        if self.error is not None:
+            raise self.error
+        return self.result
 
 
 class Ledger:
-    """Safe to share between threads and processes: every charge is one immediate transaction."""
+    """Safe to share between threads and processes.
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self._lock = threading.Lock()
+    `where`: the path of a SQLite file, or a postgresql:// URL. LedgerBroken when it cannot be opened or
+    does not verify. `clock` dates the entries.
+    """
+
+    def __init__(
+        self,
+        where: str | Path,
+        *,
+        create: bool = True,
+        clock: Callable[[], datetime.datetime] = utc_now,
+    ) -> None:
+        self.where, self._clock = where, clock
+        self._database = open_database(where, create=create)
+        self._lock, self._waiting = threading.Lock(), deque[_Request]()
+        self._book: Book | None = None
         try:
-            self._db = sqlite3.connect(
-                self.path, timeout=30, isolation_level=None, check_same_thread=False
-            )
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(TABLE)
-        except sqlite3.Error as error:
-            raise _broken(self.path, "cannot be opened", error) from None
-        self.verify()
+            self.verify()
+        except LedgerBroken:
+            self.close()
+            raise
 
     def close(self) -> None:
-        with self._lock:
-            self._db.close()
+        self._database.close()
 
-    # ------------------------------------------------------------ accounts
+    # ------------------------------------------------------------ policies
 
-    def open_accounts(self, accounts: Sequence[tuple[str, str]], *, database: str) -> None:
-        """Open the accounts (entity, policy) that are not there yet, all at once."""
-        with self._transaction() as db:
-            totals = self._totals(db, database)
-            spent = dict[tuple[str, str], Fraction]()
-            for (entity, _, member), total in totals.items():
-                spent[entity, member] = max(spent.get((entity, member), Fraction(0)), total)
-            spent = {(entity, ""): Fraction(0) for entity, _ in accounts} | spent
-            for entity, policy in accounts:
-                if (entity, policy, "") in totals:
-                    continue
-                for (other, member), start in spent.items():
-                    if other == entity:
-                        nothing = Charge(policy, entity, Fraction(0), None, member)
-                        self._append(db, 0, "open", database, nothing, start, "", "")
+    def open_accounts(self, policies: Sequence[Policy], *, database: str) -> list[str]:
+        """Open an account for each policy that has none yet, and record its terms where they changed.
 
-    @staticmethod
-    def _totals(db: sqlite3.Connection, database: str) -> dict[tuple[str, str, str], Fraction]:
-        rows = db.execute(
-            "SELECT entity, policy, member, total FROM entries WHERE id IN (SELECT MAX(id) FROM entries "
-            "WHERE database = ? AND kind IN ('open', 'charge') GROUP BY entity, policy, member)",
-            (database,),
+        Returns what the new terms permit that the old ones did not, in words for the curator.
+        """
+        warnings: list[str] = []
+
+        def decide(book: Book) -> int:
+            current = {(database, p.entity, p.name): terms(p) for p in policies}
+            former = {a: text for a, text in book.terms.items() if a[0] == database and text}
+            for account, now in current.items():
+                if now != book.terms.get(account):
+                    self._record(book, account, now)
+                    warnings.extend(
+                        loosened(account[2], former[account], now) if account in former else []
+                    )
+            for account in former.keys() - current.keys():
+                self._record(book, account, "")
+                warnings.append(withdrawn(account, book.lost(account)))
+            return 0
+
+        self._submit(decide, durable=True)
+        return warnings
+
+    def _record(self, book: Book, account: Account, now: str) -> None:
+        database, entity, policy = account
+        kind: Kind = "terms" if account in book.terms else "open"
+        book.write(
+            Entry(
+                at=self._now(),
+                kind=kind,
+                database=database,
+                entity=entity,
+                policy=policy,
+                statement=now,
+            )
         )
-        return {(entity, policy, member): Fraction(total) for entity, policy, member, total in rows}
+
+    def _now(self) -> str:
+        return self._clock().isoformat(timespec="milliseconds")
 
     # ------------------------------------------------------------ charging
 
     def charge(
-        self, charges: Sequence[Charge], *, database: str, role: str, statement: str
+        self,
+        charges: Sequence[Charge],
+        *,
+        database: str,
+        role: str,
+        statement: str,
+        derivation: str = "",
     ) -> int | None:
         """Commit all charges or none; the query's number, or None when nothing costs anything.
 
-        BudgetExceeded when a budget would be passed. Durable when it returns.
+        BudgetExceeded when a budget or a limit would be passed. On disk when it returns.
         """
         due = paid(charges)
         if not due:
             return None
-        with self._transaction() as db:
-            query = self._next_query(db)
-            for charge in due:
-                account = (database, charge.entity, charge.policy)
-                lost = self._lost(db, *account, charge.member)
-                if charge.budget is not None and lost + charge.epsilon > charge.budget:
-                    raise _exceeded(charge, charge.budget, charge.budget - lost)
-                total = self._total(db, *account, charge.member) + charge.epsilon
-                if charge.own_budget is not None and total > charge.own_budget:
-                    left = charge.own_budget - (total - charge.epsilon)
-                    raise _exceeded(charge, charge.own_budget, left)
-                self._append(db, query, "charge", database, charge, total, role, statement)
-            return query
+        entry = Entry(
+            at=self._now(), database=database, role=role, statement=statement, derivation=derivation
+        )
+        return self._submit(lambda book: book.charge(due, entry), durable=True)
 
-    def close_query(self, query: int | None, kind: str, *, database: str, role: str) -> None:
-        """Mark a charged query `answered` or `failed`; a charge without a mark was cut short."""
+    def close_query(
+        self, query: int | None, kind: Literal["answered", "failed"], *, database: str, role: str
+    ) -> None:
+        """Mark a charged query; a charge without a mark was cut short. A mark may be lost with the power."""
         if query is None:
             return
-        with self._transaction() as db:
-            nothing = Charge("", "", Fraction(0), None)
-            self._append(db, query, kind, database, nothing, Fraction(0), role, "")
+        entry = Entry(query=query, at=self._now(), kind=kind, database=database, role=role)
+        self._submit(lambda book: book.write(entry), durable=False)
 
-    def spent(self, database: str, entity: str, policy: str, member: str = "") -> Fraction:
-        """What a member has lost so far; with no member, the most that any has."""
+    def mark_accepted(self) -> None:
+        """Record that the curator goes on without entries that were missing (`accept`)."""
+        entry = Entry(at=self._now(), kind="accepted")
+        self._submit(lambda book: book.write(entry), durable=True)
+
+    def _submit(self, decide: Callable[[Book], int], *, durable: bool) -> int:
+        """Whoever gets the lock commits what all threads wait for."""
+        request = _Request(decide, durable)
+        self._waiting.append(request)
         with self._lock:
-            return self._lost(self._db, database, entity, policy, member)
+            if not request.taken:
+                self._commit_waiting()
+        return request.outcome()
+
+    def _commit_waiting(self) -> None:
+        batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        for request in batch:
+            request.taken, request.error = True, _interrupted()
+        try:
+            with self._transaction(durable=any(r.durable for r in batch)) as book:
+                for request in batch:
+                    _decide(request, book)
+        except LedgerBroken as error:
+            for request in batch:
+                request.error = LedgerBroken(error.message, hint=error.hint)
+        else:
+            for request in batch:
+                request.error = request.refused
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                try:
-                    yield self._db
-                except BaseException:
-                    self._db.execute("ROLLBACK")
-                    raise
-                self._db.execute("COMMIT")
-            except sqlite3.Error as error:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise _broken(self.path, "cannot be written", error) from None
+    def _transaction(self, *, durable: bool) -> Iterator[Book]:
+        """The book as it stands with all entries read; what is written to it meanwhile is stored.
 
-    @staticmethod
-    def _next_query(db: sqlite3.Connection) -> int:
-        (last,) = db.execute("SELECT COALESCE(MAX(query), 0) FROM entries").fetchone()
-        return int(last) + 1
+        When anything goes wrong the book is forgotten, and read again from the start the next time.
+        """
+        try:
+            with self._database.transaction(durable=durable):
+                self._book = self._caught_up(self._book)
+                yield self._book
+                self._store(self._book)
+        except BaseException:
+            self._book = None
+            raise
 
-    @classmethod
-    def _lost(
-        cls, db: sqlite3.Connection, database: str, entity: str, policy: str, member: str
-    ) -> Fraction:
-        """The common account and the member's own; with no member, the fullest of the own ones."""
-        common = cls._total(db, database, entity, policy, "")
-        if member:
-            return common + cls._total(db, database, entity, policy, member)
-        rows = db.execute(
-            "SELECT total FROM entries WHERE id IN (SELECT MAX(id) FROM entries WHERE database = ? "
-            "AND entity = ? AND policy = ? AND member <> '' AND kind IN ('open', 'charge') GROUP BY member)",
-            (database, entity, policy),
-        )
-        return common + max((Fraction(total) for (total,) in rows), default=Fraction(0))
-
-    @staticmethod
-    def _total(
-        db: sqlite3.Connection, database: str, entity: str, policy: str, member: str
-    ) -> Fraction:
-        row = db.execute(
-            "SELECT total FROM entries WHERE database = ? AND entity = ? AND policy = ? AND member = ? "
-            "AND kind IN ('open', 'charge') ORDER BY id DESC LIMIT 1",
-            (database, entity, policy, member),
-        ).fetchone()
-        return Fraction(row[0]) if row is not None else Fraction(0)
-
-    def _append(
-        self,
-        db: sqlite3.Connection,
-        query: int,
-        kind: str,
-        database: str,
-        charge: Charge,
-        total: Fraction,
-        role: str,
-        statement: str,
-    ) -> None:
-        previous = db.execute("SELECT hash FROM entries ORDER BY id DESC LIMIT 1").fetchone()
-        at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        row = (
-            query,
-            at,
-            kind,
-            database,
-            charge.entity,
-            charge.policy,
-            charge.member,
-            str(charge.epsilon),
-            str(total),
-            role,
-            statement,
-        )
-        link = chain(previous[0] if previous else START, row)
-        marks = ", ".join("?" * (len(row) + 1))
-        db.execute(
-            f"INSERT INTO entries ({', '.join(COLUMNS)}, hash) VALUES ({marks})", (*row, link)
-        )
+    def _store(self, book: Book) -> None:
+        rows = [(*row, link) for row, link in book.written]
+        for start in range(0, len(rows), PAGE):
+            part = rows[start : start + PAGE]
+            marks = ", ".join(f"({', '.join('?' * (len(COLUMNS) + 1))})" for _ in part)
+            values = [value for row in part for value in row]
+            self._database.run(f"INSERT INTO entries ({NAMES}, hash) VALUES {marks}", *values)
+        if rows:
+            self._database.note(book.count, book.link)
+        book.written.clear()
 
     # ------------------------------------------------------------ reading
 
+    def spent(self, database: str, entity: str, policy: str, member: str = "") -> Fraction:
+        """What a member has lost so far; with no member, the most that any may have. As of the last charge
+        or `refresh` here: other processes may have charged since."""
+        book = self._book
+        if book is None:
+            with self._lock, self._transaction(durable=False) as book:
+                pass
+        return book.lost((database, entity, policy), member)
+
+    def refresh(self) -> None:
+        """Take in what other processes have charged."""
+        with self._lock, self._transaction(durable=False):
+            pass
+
     def entries(self, limit: int | None = None) -> list[Entry]:
         """Newest last; the last `limit` when one is given."""
-        sql = f"SELECT id, {', '.join(COLUMNS)} FROM entries ORDER BY id DESC"
-        with self._lock:
-            rows = self._db.execute(sql + (f" LIMIT {int(limit)}" if limit else "")).fetchall()
-        return [_entry(*row) for row in reversed(rows)]
+        most = "" if limit is None else f" LIMIT {int(limit)}"
+        rows = self._database.run(f"SELECT {NAMES} FROM entries ORDER BY id DESC{most}")
+        return [from_row(row) for row in reversed(rows)]
 
     def verify(self) -> int:
-        """Recompute every hash and running total; the number of entries. LedgerBroken where one is off."""
-        totals: dict[tuple[str, ...], Fraction] = {}
-        previous, count, last = START, 0, 0
-        try:
-            rows = self._db.execute(
-                f"SELECT id, {', '.join(COLUMNS)}, hash FROM entries ORDER BY id"
+        """Recompute every hash and total from the first entry; the number of entries, or LedgerBroken."""
+        with self._lock:
+            self._book = None
+            with self._transaction(durable=True) as book:
+                return book.count
+
+    def _caught_up(self, book: Book | None) -> Book:
+        """The book with the entries that are new, after a look at the last one that is known."""
+        if book is None:
+            return self._read_all()
+        rows = self._rows(book.count)
+        if book.count and next(rows, ((), ""))[1] != book.link:
+            raise self._tampered(book.count)
+        for row, link in rows:
+            self._replay(book, row, link)
+        return book
+
+    def _read_all(self) -> Book:
+        book, noted = Book(), self._database.witness()
+        for row, link in self._rows(1):
+            self._replay(book, row, link)
+            if noted and noted[0] == book.count and noted[1] != link:
+                raise self._tampered(book.count)
+        if noted and noted[0] > book.count:
+            raise self._truncated(noted[0] - book.count)
+        return book
+
+    def _rows(self, first: int) -> Iterator[tuple[Row, str]]:
+        """Entries from number `first` on, with their hashes."""
+        page: list[Row] = []
+        while not page or len(page) == PAGE:
+            page = self._database.run(
+                f"SELECT {NAMES}, hash FROM entries WHERE id >= ? ORDER BY id LIMIT {PAGE}", first
             )
-            for id, *row, link in rows:
-                if id != last + 1 or link != chain(previous, row):
-                    raise _tampered(self.path, id)
-                if row[2] in ("open", "charge"):
-                    _check_total(totals, row, self.path, id)
-                previous, last, count = link, id, count + 1
-        except sqlite3.Error as error:
-            raise _broken(self.path, "cannot be read", error) from None
-        return count
+            yield from ((row[:-1], str(row[-1])) for row in page)
+            if not page:
+                return
+            first = page[-1][0] + 1
+
+    def _replay(self, book: Book, row: Row, link: str) -> None:
+        try:
+            book.replay(row, link)
+        except Mismatch as error:
+            raise self._tampered(error.id) from None
+
+    # ------------------------------------------------------------ words
+
+    def _tampered(self, id: int) -> LedgerBroken:
+        return LedgerBroken(
+            f"the ledger {self._database.name} does not verify: entry {id} was changed, "
+            "or an entry before it is missing",
+            hint="Restore it from a backup. Starting with an empty ledger would forget what was spent.",
+        )
+
+    def _truncated(self, missing: int) -> LedgerBroken:
+        return LedgerBroken(
+            f"the ledger {self._database.name} does not verify: its last {missing} entries are missing",
+            hint="Restore it from a newer backup. dp4sql.budget.ledger.accept goes on with what is here, "
+            "and forgets what those entries charged.",
+        )
 
 
-def _entry(*row: Any) -> Entry:
-    id, query, at, kind, database, entity, policy, member, epsilon, total, role, statement = row
-    amounts = Fraction(epsilon), Fraction(total)
-    return Entry(id, query, at, kind, database, entity, policy, member, *amounts, role, statement)
+def accept(where: str | Path) -> int:
+    """Go on with the entries that are there although later ones were noted; their number. What the missing
+    ones charged is forgotten, so this is for the curator to decide. A change elsewhere is LedgerBroken still."""
+    database = open_database(where, create=False)
+    try:
+        last = database.run("SELECT id, hash FROM entries ORDER BY id DESC LIMIT 1")
+        with database.transaction():
+            database.note(*(last[0] if last else (0, START)))
+    finally:
+        database.close()
+    ledger = Ledger(where, create=False)
+    ledger.mark_accepted()
+    ledger.close()
+    return last[0][0] if last else 0
 
 
-def chain(previous: str, row: Sequence[object]) -> str:
-    """Hash of a row and of the hash before it."""
-    return hashlib.sha256(json.dumps([previous, *row], ensure_ascii=False).encode()).hexdigest()
+def _decide(request: _Request, book: Book) -> None:
+    trial = book.trial()
+    try:
+        request.result = request.decide(trial)
+    except BudgetExceeded as error:
+        request.refused = error
+    else:
+        book.adopt(trial)
 
 
-def _check_total(
-    totals: dict[tuple[str, ...], Fraction], row: Sequence[str], path: Path, id: int
-) -> None:
-    account = tuple(row[3:7])
-    epsilon, total = Fraction(row[7]), Fraction(row[8])
-    opened = row[2] == "open" and account not in totals
-    if not opened and totals.get(account, Fraction(0)) + epsilon != total:
-        raise _tampered(path, id)
-    totals[account] = total
-
-
-def _exceeded(charge: Charge, budget: Fraction, left: Fraction) -> BudgetExceeded:
-    return BudgetExceeded(
-        f"the budget of policy {charge.policy} does not cover this query: "
-        f"it costs {show(charge.epsilon)} and {show(max(left, Fraction(0)))} of {show(budget)} is left",
-        hint="Nothing was charged. SET dp4sql.epsilon to a smaller value asks for a noisier, cheaper answer; "
-        "EXPLAIN shows the price beforehand.",
-    )
-
-
-def _broken(path: Path, what: str, error: Exception) -> LedgerBroken:
+def _interrupted() -> LedgerBroken:
     return LedgerBroken(
-        f"the ledger {path.name} {what} ({error})",
-        hint="No query is answered without its charge. Check the disk and the file's permissions, then try again.",
-    )
-
-
-def _tampered(path: Path, id: int) -> LedgerBroken:
-    return LedgerBroken(
-        f"the ledger {path.name} does not verify: entry {id} was changed, or an entry before it is missing",
-        hint="Restore the file from a backup. Starting with an empty ledger would forget what was spent.",
+        "the ledger was interrupted while it was written",
+        hint="The query was not answered, and may have been charged. Try again.",
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -21,12 +22,16 @@ from dp4sql.errors import InternalError
 dp.enable_features("contrib")
 
 LIMIT = 2**62
-"""Values are clamped to +-LIMIT before noise: 1-Lipschitz, so no sensitivity grows, and no integer overflows."""
+"""Values are clamped to +-LIMIT before noise: 1-Lipschitz, so no sensitivity grows, and no integer overflows.
+OpenDP adds noise to exact integers and clamps the result to 64 bits, which is post-processing."""
 
 
 def float_up(scale: Fraction) -> float:
-    """The least float that is not below `scale`."""
-    nearest = float(scale)
+    """The least float that is not below `scale`. InternalError beyond the floats (about 1.8e308)."""
+    try:
+        nearest = float(scale)
+    except OverflowError:
+        raise InternalError("the noise scale is beyond every float") from None
     return nearest if Fraction(nearest) >= scale else math.nextafter(nearest, math.inf)
 
 
@@ -62,12 +67,21 @@ def check_loss(mapped: float, sensitivity: int, scale: Fraction, epsilon: Fracti
 
 
 def half_width(scale: Fraction, confidence: Fraction = Fraction(95, 100)) -> int:
-    """The least integer h with Pr[|Z| <= h] >= confidence, or one more where floats cannot tell.
+    """The least integer h with Pr[|Z| <= h] >= confidence, where Pr[|Z| > h] = 2 q**(h + 1) / (1 + q).
 
-    Pr[|Z| > h] = 2 q**(h + 1) / (1 + q).
+    Decimals carry 30 digits more than the scale has. Where even those could not tell, h is one too large.
     """
     if scale == 0:
         return 0
-    q = math.exp(-1 / float(scale))
-    tail = float(1 - confidence) * (1 + q) / 2
-    return max(0, math.ceil(-float(scale) * math.log(tail) - 1 - 1e-9))
+    digits = len(str(scale.numerator // scale.denominator)) + len(str(scale.denominator))
+    context = Context(prec=digits + 30)
+    s, miss = _decimal(scale, context), _decimal(1 - confidence, context)
+    q = context.exp(context.divide(Decimal(-1), s))
+    tail = context.divide(context.multiply(miss, context.add(1, q)), Decimal(2))
+    exact = context.subtract(context.multiply(context.minus(s), context.ln(tail)), Decimal(1))
+    slack = context.add(exact, Decimal(1).scaleb(-20))
+    return max(0, int(slack.to_integral_value(rounding=ROUND_CEILING, context=context)))
+
+
+def _decimal(number: Fraction, context: Context) -> Decimal:
+    return context.divide(Decimal(number.numerator), Decimal(number.denominator))

@@ -12,6 +12,7 @@ from dp4sql.budget.cost import Charge
 from dp4sql.budget.kept import KeptAnswers
 from dp4sql.budget.ledger import Ledger
 from dp4sql.errors import BudgetExceeded, LedgerBroken
+from tests.budget.test_policies import policy
 
 
 @pytest.fixture
@@ -57,10 +58,10 @@ def test_a_question_to_all_must_leave_the_fullest_member_within_budget(ledger: L
 
 
 def test_a_new_policy_starts_with_what_each_member_has_lost(ledger: Ledger) -> None:
-    ledger.open_accounts([("person", "p")], database="db")
+    ledger.open_accounts([policy("p", "person")], database="db")
     charge(ledger, 1)
     charge(ledger, 7, "u1")
-    ledger.open_accounts([("person", "p"), ("person", "renamed")], database="db")
+    ledger.open_accounts([policy("p", "person"), policy("renamed", "person")], database="db")
     assert [lost(ledger, m, "renamed") for m in ("", "u1", "u2")] == [8, 8, 1]
     ledger.verify()
 
@@ -93,5 +94,5 @@ def test_kept_answers_survive_and_uses_are_recorded(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ledger").write_text("not a database, however long the text may be" * 40)
-    with pytest.raises(LedgerBroken, match="kept answers"):
+    with pytest.raises(LedgerBroken, match="cannot be opened"):
         KeptAnswers(tmp_path / "ledger")

@@ -37,7 +37,7 @@ def test_two_runs_share_data_and_ledger(tmp_path: Path) -> None:
     assert second.count("there already") == 2
     assert "charged 1 to policy student, 19 of 20 left" in first
     assert "charged 1 to policy student, 18 of 20 left" in second
-    assert {path.suffix for path in tmp_path.iterdir()} <= {".duckdb", ".ledger"}
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".duckdb", ".ledger", ".head"}
 
 
 def test_a_spent_budget_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:

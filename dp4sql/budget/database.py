@@ -1,0 +1,83 @@
+"""Where a ledger is kept: SQLite beside the data, or a Postgres that several proxies share.
+
+Both hold the same tables and run the same statements, with ? for values.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final, Protocol
+
+from dp4sql.budget.entry import Row
+from dp4sql.errors import LedgerBroken
+
+TABLES: Final = """
+CREATE TABLE IF NOT EXISTS entries (
+    id INTEGER PRIMARY KEY,
+    query INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    database TEXT NOT NULL,
+    entity TEXT NOT NULL,
+    policy TEXT NOT NULL,
+    member TEXT NOT NULL,
+    epsilon TEXT NOT NULL,
+    total TEXT NOT NULL,
+    role TEXT NOT NULL,
+    statement TEXT NOT NULL,
+    derivation TEXT NOT NULL,
+    hash TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS kept (key TEXT PRIMARY KEY, at TEXT NOT NULL, content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS uses (
+    at TEXT NOT NULL,
+    key TEXT NOT NULL,
+    role TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    reused INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS data_versions (database TEXT NOT NULL, at TEXT NOT NULL, note TEXT NOT NULL);
+"""
+
+
+class Database(Protocol):
+    """One connection, safe to share between threads. Whatever fails is LedgerBroken; after that the next
+    call tries anew."""
+
+    name: str
+
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
+        """One writer at a time among all processes. Committed at the end and, if `durable`, on disk; rolled
+        back when the block raises."""
+
+    def run(self, sql: str, *values: object) -> list[Row]:
+        """All rows of one statement; outside a transaction it is one of its own."""
+
+    def witness(self) -> tuple[int, str] | None:
+        """How many entries there were, and the hash of the last, as noted apart from the entries."""
+
+    def note(self, count: int, link: str) -> None:
+        """Within a transaction: note the end of the entries as it will be. It never gets ahead of the disk."""
+
+    def close(self) -> None: ...
+
+
+def is_server(where: str | Path) -> bool:
+    return str(where).startswith(("postgresql://", "postgres://"))
+
+
+def open_database(where: str | Path, *, create: bool = True) -> Database:
+    """`where`: the path of a SQLite file (made if missing, unless not `create`) or a postgresql:// URL."""
+    from dp4sql.budget.postgres import Postgres
+    from dp4sql.budget.sqlite import Sqlite
+
+    return Postgres(str(where)) if is_server(where) else Sqlite(Path(where), create=create)
+
+
+def broken(name: str, what: str, reason: str) -> LedgerBroken:
+    return LedgerBroken(
+        f"the ledger {name} {what} ({reason})",
+        hint="No query is answered without its charge. Check the disk and the file's permissions, or the "
+        "ledger's server, then try again.",
+    )

@@ -1,0 +1,59 @@
+"""One line of the ledger, and the hash that ties it to the line before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, Final, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["open", "terms", "charge", "answered", "failed", "accepted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`open` an account with the policy's terms in `statement`; other `terms` later; a `charge`; or what
+    became of `query`: `answered`, or `failed` once its data may have been read. `accepted` says that the
+    curator goes on without entries that were missing.
+
+    `total` is the running total of the account, of its `member` alone where there is one. `derivation`
+    is whatever the caller gave to tell how the charge came about.
+    """
+
+    id: int = 0
+    query: int = 0
+    at: str = ""
+    kind: Kind = "charge"
+    database: str = ""
+    entity: str = ""
+    policy: str = ""
+    member: str = ""
+    epsilon: Fraction = Fraction(0)
+    total: Fraction = Fraction(0)
+    role: str = ""
+    statement: str = ""
+    derivation: str = ""
+
+
+COLUMNS: Final = tuple(field.name for field in fields(Entry))
+START: Final = "0" * 64
+
+Row: TypeAlias = tuple[Any, ...]
+"""The values of COLUMNS as they are stored: amounts as text such as 12/127."""
+
+
+def to_row(entry: Entry) -> Row:
+    values = (getattr(entry, name) for name in COLUMNS)
+    return tuple(str(v) if isinstance(v, Fraction) else v for v in values)
+
+
+def from_row(row: Row) -> Entry:
+    found = dict(zip(COLUMNS, row, strict=True))
+    amounts = {name: Fraction(found[name]) for name in ("epsilon", "total")}
+    return Entry(**{**found, **amounts})
+
+
+def chain(previous: str, row: Row) -> str:
+    """SHA-256 over the hash before and the row, as JSON, in hexadecimal."""
+    return hashlib.sha256(json.dumps([previous, *row], default=repr).encode()).hexdigest()
