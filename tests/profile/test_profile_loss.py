@@ -8,7 +8,6 @@ import random
 from fractions import Fraction
 
 import pytest
-from enumeration import distribution, worst_ratio
 
 from dp4sql.errors import InternalError
 from dp4sql.mechanisms.exponential import exp_lower, exp_upper, log_upper
@@ -26,6 +25,7 @@ from dp4sql.mechanisms.profile.channel import (
     table,
 )
 from dp4sql.mechanisms.profile.loss import countable, listed, universal
+from tests.profile.enumeration import distribution, worst_ratio
 
 EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(4), Fraction(16)]
 UNIFORM = None

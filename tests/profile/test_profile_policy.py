@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from toys import FILES, policy, write
 
 import dp4sql
 from dp4sql.errors import PolicyError
 from dp4sql.policy.profiles.files import SHIPPED, domain_names, find_domain, read_codebook
+from tests.profile.toys import FILES, policy, write
 
 
 def problems(tmp_path, content=None, **files):

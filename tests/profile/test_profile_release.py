@@ -6,8 +6,6 @@ import itertools
 from fractions import Fraction
 
 import pytest
-from enumeration import distribution, worst_ratio
-from toys import policy, write
 
 import dp4sql
 from dp4sql.errors import InvalidParameter
@@ -16,6 +14,8 @@ from dp4sql.mechanisms.profile import release
 from dp4sql.mechanisms.profile.planning import closure
 from dp4sql.mechanisms.profile.release import p_best, planned, sample
 from dp4sql.mechanisms.profile.scores import score
+from tests.profile.enumeration import distribution, worst_ratio
+from tests.profile.toys import policy, write
 
 MOODS = [None, "happy", "sad"]
 SIZES = [None, "tiny", "huge"]

@@ -9,13 +9,13 @@ import asyncpg
 import duckdb
 import psycopg
 import pytest
-from toys import policy, write
 
 import dp4sql
 from dp4sql.errors import BudgetExceeded, Dp4sqlError, InvalidParameter, Refused, UndefinedFunction
 from dp4sql.server import Options
 from dp4sql.serving import Address, proxy
 from dp4sql.settings import Settings
+from tests.profile.toys import policy, write
 
 CATS = [
     ("c1", "Tom", "happy", "happy", "huge"),

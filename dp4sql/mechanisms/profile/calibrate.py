@@ -24,7 +24,9 @@ Calibration: TypeAlias = Literal["paper", "universal", "exact"]
 
 HALF: Final = Fraction(1, 2)
 STEEPEST: Final = Fraction(64)
-"""Rows that hardly differ would allow any t; nothing is gained beyond this."""
+FASTEST: Final = Fraction(1000)
+"""Rows that hardly differ would allow any t. Beyond these limits of t and of the rate t * share nothing is
+gained: at rate 1000 a hundredth more of score is e^10 times as likely."""
 
 STEPS: Final = 12
 """Halvings of the search interval: t is within one part in 4096 of its octave."""
@@ -81,15 +83,19 @@ def _multiplier(block: Block, calibration: Calibration) -> Fraction:
             def fits(multiplier: Fraction) -> bool:
                 return listed(block, multiplier, everything) <= limit
 
-            return _largest(fits, *_octave(fits))
+            return _largest(fits, *_octave(fits, _limit(block)))
 
 
-def _octave(fits: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
-    """An interval whose lower end fits and whose upper end does not, or ends at STEEPEST."""
+def _limit(block: Block) -> Fraction:
+    return max(HALF, min(STEEPEST, FASTEST / max(slot.share for slot in block.slots)))
+
+
+def _octave(fits: Callable[[Fraction], bool], limit: Fraction) -> tuple[Fraction, Fraction]:
+    """An interval whose lower end fits and whose upper end does not, or is the limit."""
     low = HALF
-    while low < STEEPEST and fits(2 * low):
+    while 2 * low <= limit and fits(2 * low):
         low *= 2
-    return low, min(2 * low, STEEPEST)
+    return low, max(low, min(2 * low, limit))
 
 
 def _largest(fits: Callable[[Fraction], bool], low: Fraction, high: Fraction) -> Fraction:
