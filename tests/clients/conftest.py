@@ -12,8 +12,7 @@ import pytest
 
 from tests.clients.direct import postgres
 from tests.clients.place import Place
-from tests.wire.live import DATABASE
-from tests.wire.secured import PASSWORD, USER, secured
+from tests.clients.serve import proxy
 
 JDBC = Path("/usr/share/java/postgresql.jar")
 
@@ -23,7 +22,7 @@ NEEDS: dict[str, tuple[str | Path, ...]] = {
     "test_psycopg2.py": ("psycopg2",),
     "test_asyncpg.py": ("asyncpg",),
     "test_pg8000.py": ("pg8000",),
-    "test_sqlalchemy.py": ("sqlalchemy", "psycopg", "asyncpg"),
+    "test_sqlalchemy.py": ("sqlalchemy", "greenlet", "psycopg", "asyncpg"),
     "test_pandas.py": ("pandas", "sqlalchemy"),
     "test_pgcli.py": ("pgcli",),
     "test_psql.py": ("psql/",),
@@ -62,8 +61,8 @@ def place(
         with postgres() as found:
             yield found
         return
-    with secured(tmp_path_factory.mktemp("clients")) as (proxy, root):
-        yield Place("127.0.0.1", proxy.port, DATABASE, USER, PASSWORD, root)
+    with proxy(tmp_path_factory.mktemp("clients")) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -23,12 +23,17 @@ from tests.clients.place import Place
 from tests.wire.live import DATABASE, POLICY
 from tests.wire.secured import PASSWORD, USER, certify
 
+#: The newest of this machine; the embedded one is built without TLS.
+PROGRAMS = max(
+    Path("/usr/lib/postgresql").glob("*/bin"),
+    key=lambda path: int(path.parent.name),
+    default=Path("/usr/bin"),
+)
+
 
 @contextlib.contextmanager
 def postgres() -> Iterator[Place]:
     """The newest Postgres of this machine, over TCP with TLS and SCRAM."""
-    # The embedded one is built without TLS.
-    programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
     with tempfile.TemporaryDirectory(prefix="direct-") as name:
         folder = Path(name)
         root, chain, key = certify(folder)
@@ -40,7 +45,7 @@ def postgres() -> Iterator[Place]:
         settings = {
             "port": port, "ssl": "on", "ssl_cert_file": chain, "ssl_key_file": key, "fsync": "off",
         }  # fmt: skip
-        server = _start(programs, folder, settings, who)
+        server = _start(folder, settings, who)
         try:
             place = Place("127.0.0.1", port, DATABASE, USER, PASSWORD, root)
             _fill(place, folder)
@@ -50,12 +55,10 @@ def postgres() -> Iterator[Place]:
             server.wait()
 
 
-def _start(
-    programs: Path, folder: Path, settings: dict[str, object], who: int | None
-) -> subprocess.Popen[bytes]:
+def _start(folder: Path, settings: dict[str, object], who: int | None) -> subprocess.Popen[bytes]:
     data, password = folder / "data", f"--pwfile={folder / 'password'}"
     initdb = [
-        programs / "initdb",
+        PROGRAMS / "initdb",
         "-D",
         data,
         "-U",
@@ -69,7 +72,7 @@ def _start(
     subprocess.run(initdb, check=True, capture_output=True, user=who)
     arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     return subprocess.Popen(
-        [programs / "postgres", "-D", data, "-k", folder, *arguments],
+        [PROGRAMS / "postgres", "-D", data, "-k", folder, *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         user=who,

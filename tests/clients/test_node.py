@@ -1,0 +1,37 @@
+"""node-postgres, by a script of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.clients.place import ALL_TYPES, MAJORS, NAMES, Place
+
+CHECKS = (
+    *("connect", "parameters", "results", "error", "prepared", "introspection", "cancel"),
+    *("thousand", "transaction", "pool"),
+)
+
+
+@pytest.fixture(scope="module")
+def passed(place: Place, node_modules: Path) -> tuple[list[str], str]:
+    given = {
+        "host": place.host, "port": place.port, "database": place.database, "user": place.user,
+        "password": place.password, "root": str(place.root),
+        "all_types": ALL_TYPES, "majors": MAJORS, "names": NAMES,
+    }  # fmt: skip
+    script = Path(__file__).with_name("node_checks.js")
+    done = subprocess.run(
+        ["node", str(script), json.dumps(given)],
+        capture_output=True, text=True, timeout=60, env=os.environ | {"NODE_PATH": str(node_modules)},
+    )  # fmt: skip
+    return done.stdout.split(), done.stderr
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test(passed: tuple[list[str], str], check: str) -> None:
+    assert check in passed[0], passed[1]

@@ -1,0 +1,48 @@
+"""pandas.read_sql over SQLAlchemy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+import sqlalchemy as sa
+
+from tests.clients.place import MAJORS, NAMES, Place
+
+
+@pytest.fixture
+def engine(place: Place) -> Iterator[sa.Engine]:
+    tls = {"sslmode": "verify-full", "sslrootcert": str(place.root)}
+    found = sa.create_engine(f"postgresql+psycopg://{place.url}", connect_args=tls)
+    yield found
+    found.dispose()
+
+
+def test_results(engine: sa.Engine) -> None:
+    frame = pd.read_sql(MAJORS, engine)
+    assert list(frame["major"]) == NAMES
+    assert frame["n"].dtype.kind == "i"
+
+
+def test_parameters(engine: sa.Engine) -> None:
+    sql = sa.text("SELECT avg(grade) AS mean FROM enrollment WHERE grade > :least")
+    frame = pd.read_sql(sql, engine, params={"least": 50})
+    assert frame.shape == (1, 1)
+
+
+def test_introspection(engine: sa.Engine) -> None:
+    sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+    assert len(pd.read_sql(sql, engine)) == 5
+
+
+def test_error(engine: sa.Engine) -> None:
+    with pytest.raises(pd.errors.DatabaseError, match="nosuch"):
+        pd.read_sql("SELECT count(nosuch) FROM student", engine)
+    assert pd.read_sql("SELECT 1 AS one", engine)["one"][0] == 1
+
+
+def test_cursor(engine: sa.Engine) -> None:
+    with engine.connect().execution_options(stream_results=True) as client:
+        chunks = list(pd.read_sql(MAJORS, client, chunksize=3))
+    assert [len(chunk) for chunk in chunks] == [3, 3, 2]

@@ -1,0 +1,61 @@
+"""pgcli: what its completion asks when it connects, and a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pgcli.pgexecute import PGExecute
+
+from tests.clients.place import MAJORS, NAMES, Place
+
+
+@pytest.fixture
+def client(place: Place) -> Iterator[PGExecute]:
+    tls = {"sslmode": "verify-full", "sslrootcert": str(place.root)}
+    found = PGExecute(place.database, place.user, place.password, place.host, place.port, **tls)
+    yield found
+    found.conn.close()
+
+
+def test_connect(client: PGExecute) -> None:
+    assert client.user == "ann"
+    assert client.get_timezone()
+
+
+def test_results(client: PGExecute) -> None:
+    ((_, rows, headers, status, *_),) = client.run(MAJORS)
+    assert [name for name, _ in rows] == NAMES
+    assert headers == ["major", "n"]
+    assert status == "SELECT 8"
+
+
+def test_introspection(client: PGExecute) -> None:
+    assert ("public", "student") in list(client.tables())
+    assert ("public", "student", "uid", "integer", False, None) in list(client.table_columns())
+    assert len(list(client.foreignkeys())) == 4
+    assert ("public", "student") not in list(client.views())
+    assert "university" in client.databases()
+    assert "public" in client.schemata()
+    assert client.search_path()
+    assert list(client.functions()) is not None
+    assert list(client.datatypes()) is not None
+    assert client.full_databases()
+
+
+def test_error(client: PGExecute) -> None:
+    ((_, _, _, message, _, ok, *_),) = client.run(
+        "SELECT count(nosuch) FROM student", on_error_resume=True, exception_formatter=str
+    )
+    assert "nosuch" in message
+    assert not ok
+    assert next(client.run("SELECT 1"))[3] == "SELECT 1"
+
+
+@pytest.mark.parametrize(
+    "command", [r"\d", r"\d student", r"\dt+", r"\dn", r"\du", r"\l", r"\df count"]
+)
+def test_special(client: PGExecute, command: str) -> None:
+    from pgspecial.main import PGSpecial
+
+    assert list(client.run(command, pgspecial=PGSpecial())) != []

@@ -1,0 +1,124 @@
+"""SQLAlchemy 2: core and reflection, over psycopg, psycopg2, pg8000 and asyncpg."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from tests.clients.place import ALL_TYPES, NAMES, VALUES, Place
+
+DRIVERS = [name for name in ("psycopg", "psycopg2", "pg8000") if importlib.util.find_spec(name)]
+
+
+def _tls(place: Place, driver: str) -> dict[str, Any]:
+    if driver in ("pg8000", "asyncpg"):
+        name = "ssl_context" if driver == "pg8000" else "ssl"
+        return {name: ssl.create_default_context(cafile=str(place.root))}
+    return {"sslmode": "verify-full", "sslrootcert": str(place.root)}
+
+
+@pytest.fixture(params=DRIVERS)
+def engine(request: pytest.FixtureRequest, place: Place) -> Iterator[sa.Engine]:
+    tls = _tls(place, request.param)
+    found = sa.create_engine(f"postgresql+{request.param}://{place.url}", connect_args=tls)
+    yield found
+    found.dispose()
+
+
+def _majors(student: sa.Table) -> sa.Select[Any]:
+    return (
+        sa.select(student.c.major, sa.func.count())
+        .group_by(student.c.major)
+        .order_by(student.c.major)
+    )
+
+
+def test_connect(engine: sa.Engine) -> None:
+    with engine.connect() as client:
+        assert client.scalar(sa.text("SELECT current_user")) == "ann"
+
+
+def test_parameters(engine: sa.Engine) -> None:
+    student = sa.Table("student", sa.MetaData(), autoload_with=engine)
+    with engine.connect() as client:
+        below = sa.select(sa.func.count()).where(
+            student.c.uid < 500, student.c.major.in_(["CS", "Math"])
+        )
+        assert isinstance(client.scalar(below), int)
+
+
+def test_results(engine: sa.Engine) -> None:
+    student = sa.Table("student", sa.MetaData(), autoload_with=engine)
+    with engine.connect() as client:
+        row = client.execute(sa.text(ALL_TYPES)).one()._mapping
+        assert {name: row[name] for name in VALUES if name != "id"} == {
+            name: value for name, (_, value) in VALUES.items() if name != "id"
+        }
+        assert [name for name, _ in client.execute(_majors(student))] == NAMES
+
+
+def test_error(engine: sa.Engine) -> None:
+    with engine.connect() as client:
+        with pytest.raises(sa.exc.ProgrammingError):
+            client.execute(sa.text("SELECT count(nosuch) FROM student"))
+        client.rollback()
+        assert client.scalar(sa.text("SELECT 1")) == 1
+
+
+def test_introspection(engine: sa.Engine) -> None:
+    found = sa.inspect(engine)
+    assert set(found.get_table_names()) == {
+        "student",
+        "faculty",
+        "section",
+        "enrollment",
+        "scholarship",
+    }
+    types = {column["name"]: str(column["type"]) for column in found.get_columns("enrollment")}
+    assert types == dict.fromkeys(("eid", "sid", "uid", "grade", "review"), "INTEGER")
+    assert found.get_pk_constraint("enrollment")["constrained_columns"] == ["eid"]
+    targets = {key["referred_table"] for key in found.get_foreign_keys("enrollment")}
+    assert targets == {"section", "student"}
+    comment = found.get_table_comment("student")["text"]
+    assert comment is not None
+    assert "DEL" in comment
+    assert found.get_indexes("student") == found.get_unique_constraints("student") == []
+    metadata = sa.MetaData()
+    metadata.reflect(engine)
+    assert len(metadata.tables) == 5
+
+
+def test_thousand(engine: sa.Engine) -> None:
+    one = sa.text("SELECT CAST(:i AS int)")
+    with engine.connect() as client:
+        assert [client.scalar(one, {"i": i}) for i in range(1000)] == list(range(1000))
+
+
+def test_cursor(engine: sa.Engine) -> None:
+    student = sa.Table("student", sa.MetaData(), autoload_with=engine)
+    with engine.connect().execution_options(stream_results=True, max_row_buffer=3) as client:
+        assert [name for name, _ in client.execute(_majors(student))] == NAMES
+
+
+def test_async(place: Place) -> None:
+    async def ask() -> tuple[list[str], list[str]]:
+        engine = create_async_engine(
+            f"postgresql+asyncpg://{place.url}", connect_args=_tls(place, "asyncpg")
+        )
+        async with engine.connect() as client:
+            tables = await client.run_sync(lambda sync: sa.inspect(sync).get_table_names())
+            rows = await client.execute(_majors(sa.table("student", sa.column("major"))))
+            found = [name for name, _ in rows]
+        await engine.dispose()
+        return found, tables
+
+    names, tables = asyncio.run(ask())
+    assert names == NAMES
+    assert "student" in tables
