@@ -9,8 +9,8 @@ from .expressions import COMPARISONS, Expressions, Kind, Scope, Var, numeric
 from .world import World
 
 KINDS = ("JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
-WIDTHS = ((0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 2), (0, 1, 2))
-"""Numbers of joins to draw from, by depth."""
+BUDGETS = (0, 1, 1, 2, 2, 2, 3, 3, 4, 6, 10)
+"""Numbers of constructs (joins, conditions, subqueries) to draw from."""
 SMALL = (0, 1, 2)
 """Constants that computed columns are compared with."""
 
@@ -40,6 +40,11 @@ class Blocks:
     def __init__(self, rng: Random, world: World, tags: set[str], expressions: Expressions) -> None:
         self.rng, self.world, self.tags, self.expressions = rng, world, tags, expressions
         self._count = 0
+        self._budget = rng.choice(BUDGETS)
+        self._tables = [
+            *world.tables,
+            *(name for policy in world.policies for name in policy.private()),
+        ]
         self._ctes: list[tuple[str, str, Scope]] = []
 
     def preamble(self) -> str:
@@ -54,21 +59,29 @@ class Blocks:
 
     # ------------------------------------------------------------ blocks
 
-    def block(self, depth: int) -> Block:
-        """Deeper blocks are wider: a query that does one thing has a tight bound, and mistakes show at once."""
-        first = self.relation(depth)
+    def _spend(self, chance: float) -> bool:
+        """Whether one more construct goes in. Most queries have few: those have tight bounds, and a mistake
+        in a rule shows at once."""
+        if self._budget <= 0 or self.rng.random() >= chance:
+            return False
+        self._budget -= 1
+        return True
+
+    def block(self, depth: int, near: Scope = ()) -> Block:
+        """`near` are columns that the block will be joined with: it mostly starts at a table related to theirs."""
+        first = self.relation(depth, near)
         source, scope, conditions = first.text, first.columns, ()
-        for _ in range(self.rng.choice(WIDTHS[max(depth, 0)])):
-            right = self.relation(depth - 1)
+        while self._spend(0.5):
+            right = self.relation(depth - 1, scope)
             source, scope, more = self._joined(source, scope, right, commas=bool(conditions))
             conditions += more
-        conditions += tuple(self._conditions(scope, depth))
-        return Block(source, scope, conditions)
+        return Block(source, scope, (*conditions, *self._conditions(scope, depth)))
 
     def _conditions(self, scope: Scope, depth: int) -> list[str]:
-        wanted = self.rng.choice((0, 0, 1) if depth < 2 else (0, 0, 1, 2))
-        found = [self.expressions.predicate(scope) for _ in range(wanted)]
-        if self.rng.random() < (0.3 if depth > 0 else 0.15):
+        found = []
+        while self._spend(0.3):
+            found.append(self.expressions.predicate(scope))
+        if depth >= 0 and self._spend(0.4):
             found.append(self.subquery_condition(scope, depth))
         if found:
             self.tags.add("WHERE")
@@ -76,9 +89,9 @@ class Blocks:
 
     # ------------------------------------------------------------ FROM items
 
-    def relation(self, depth: int) -> Relation:
-        if depth <= 0 or self.rng.random() < 0.4:
-            return self.base()
+    def relation(self, depth: int, near: Scope = ()) -> Relation:
+        if depth <= 0 or not self._spend(0.6):
+            return self.base(near)
         if self.rng.random() < 0.1:
             return self._common()
         makers = (
@@ -90,7 +103,7 @@ class Blocks:
             self.distinct,
             self.union,
         )
-        text, columns = self.rng.choice(makers)(depth - 1)
+        text, columns = self.rng.choice(makers)(depth - 1, near)
         return self._named(f"({text})", columns)
 
     def _named(self, text: str, columns: Scope) -> Relation:
@@ -99,18 +112,30 @@ class Blocks:
             f"{text} {alias}", alias, tuple(replace(c, relation=alias) for c in columns)
         )
 
-    def base(self) -> Relation:
-        table = self.world.tables[self.rng.choice(list(self.world.tables))]
+    def base(self, near: Scope = ()) -> Relation:
+        related = self._related(near)
+        names = related if related and self.rng.random() < 0.7 else self._tables
+        table = self.world.tables[self.rng.choice(names)]
         columns = tuple(
-            Var("", c.name, c.kind, c.values, (table.name, c.name)) for c in table.columns
+            Var("", c.name, c.kind, c.values, (table.name, c.name), c.nullable)
+            for c in table.columns
         )
         return self._named(table.name, columns)
+
+    def _related(self, near: Scope) -> list[str]:
+        """Tables that refer to one of those in scope, or that one of them refers to."""
+        seen = {var.origin[0] for var in near if var.origin is not None}
+        up = [r.table for name in seen for r in self.world.tables[name].references]
+        down = [
+            t.name for t in self.world.tables.values() if seen & {r.table for r in t.references}
+        ]
+        return sorted({*up, *down})
 
     def _common(self) -> Relation:
         """A CTE, new or used again (which makes a self join of a subquery)."""
         if not self._ctes or self.rng.random() < 0.5:
             maker = self.rng.choice((self.filtered, self.grouped, self.distinct))
-            text, columns = maker(1)
+            text, columns = maker(1, ())
             self._ctes.append((f"cte{len(self._ctes)}", text, columns))
         else:
             self.tags.add("CTE used again")
@@ -120,25 +145,27 @@ class Blocks:
 
     # ------------------------------------------------------------ subqueries in FROM
 
-    def filtered(self, depth: int) -> tuple[str, Scope]:
+    def filtered(self, depth: int, near: Scope) -> tuple[str, Scope]:
         self.tags.add("filtered subquery")
-        block = self.block(depth)
+        block = self.block(depth, near)
+        if not block.conditions:
+            block = replace(block, conditions=(self.expressions.predicate(block.scope),))
         items, columns = self._items(block.scope, compute=0.3)
         return f"SELECT {items} FROM {block.source}{block.where()}", columns
 
-    def distinct(self, depth: int) -> tuple[str, Scope]:
+    def distinct(self, depth: int, near: Scope) -> tuple[str, Scope]:
         self.tags.add("DISTINCT subquery")
-        block = self.block(depth)
+        block = self.block(depth, near)
         items, columns = self._items(block.scope, compute=0.1, most=3)
         return f"SELECT DISTINCT {items} FROM {block.source}{block.where()}", columns
 
-    def union(self, depth: int) -> tuple[str, Scope]:
+    def union(self, depth: int, near: Scope) -> tuple[str, Scope]:
         every = self.rng.random() < 0.7
         self.tags.add("UNION ALL" if every else "UNION")
-        left, right = self.block(depth), self.block(depth)
+        left, right = self.block(depth, near), self.block(depth, near)
         pairs = [(a, b) for a in left.scope for b in right.scope if a.kind == b.kind]
         if not pairs:
-            return self.filtered(depth)
+            return self.filtered(depth, near)
         same = [(a, b) for a, b in pairs if a.origin is not None and a.origin == b.origin]
         chosen = self.rng.sample(same or pairs, min(self.rng.choice((1, 2, 3)), len(same or pairs)))
         columns = tuple(
@@ -151,9 +178,9 @@ class Blocks:
         ]
         return f" UNION {'ALL ' if every else ''}".join(texts), columns
 
-    def grouped(self, depth: int) -> tuple[str, Scope]:
+    def grouped(self, depth: int, near: Scope) -> tuple[str, Scope]:
         self.tags.add("inner GROUP BY")
-        block = self.block(depth)
+        block = self.block(depth, near)
         items, columns, keys = self._group_keys(block.scope)
         for _ in range(self.rng.choice((1, 1, 2))):
             text, kind = self._inner_aggregate(block.scope)
@@ -165,9 +192,32 @@ class Blocks:
             tuple(columns),
         )
 
+    def counted(self, depth: int, near: Scope) -> tuple[str, Scope]:
+        """For each row of one relation something about the rows that an outer join matches with it."""
+        left = self.relation(depth - 1, near)
+        right = self.relation(depth - 1, left.columns)
+        pairs = self._pairs(left.columns, right.columns)
+        keys = [var for var in left.columns if self._identifies(var)]
+        if not pairs or not keys:
+            return self.grouped(depth, near)
+        self.tags.add("outer join grouped by a key")
+        text, kind = self._inner_aggregate(right.columns)
+        some = [var for var in left.columns if var not in keys and self.rng.random() < 0.3]
+        columns = [replace(var, relation="") for var in (*keys, *some)]
+        grouped = ", ".join(var.text for var in (*keys, *some))
+        name = self._fresh("n")
+        on = " AND ".join(f"{a.text} = {b.text}" for a, b in pairs)
+        return (
+            f"SELECT {grouped}, {text} AS {name} FROM {left.text} LEFT JOIN {right.text} ON {on} GROUP BY {grouped}",
+            (*columns, Var("", name, kind, SMALL)),
+        )
+
+    def _identifies(self, var: Var) -> bool:
+        return var.origin is not None and var.origin[1] in self.world.tables[var.origin[0]].key
+
     def _group_keys(self, scope: Scope) -> tuple[list[str], list[Var], list[str]]:
         items, columns, keys = [], [], []
-        wanted = self.rng.choice((0, 1, 1, 1, 1, 2))
+        wanted = self.rng.choice((0, 1, 1, 1, 2, 2))
         for var in self.rng.sample(scope, min(wanted, len(scope))):
             if var.name in {column.name for column in columns}:
                 continue
@@ -206,7 +256,8 @@ class Blocks:
         return f" HAVING {text} {self.rng.choice(COMPARISONS)} {self.rng.choice((0, 1, 2))}"
 
     def _items(self, scope: Scope, compute: float, most: int = 5) -> tuple[str, Scope]:
-        chosen = self.rng.sample(scope, min(len(scope), self.rng.randint(1, most)))
+        wanted = len(scope) if self.rng.random() < 0.4 else self.rng.randint(1, most)
+        chosen = self.rng.sample(scope, min(len(scope), wanted))
         unique = tuple({var.name: var for var in chosen}.values())
         items = [f"{var.text} AS {var.name}" for var in unique]
         columns = [replace(var, relation="") for var in unique]
@@ -263,10 +314,15 @@ class Blocks:
     def _pairs(self, left: Scope, right: Scope) -> list[tuple[Var, Var]]:
         """Join columns: mostly a foreign key with the key it refers to, else columns of one kind."""
         keyed = self._key_pairs(left, right)
-        if keyed and self.rng.random() < 0.75:
+        if keyed and self.rng.random() < 0.8:
             self.tags.add("key join")
             return self.rng.choice(keyed)
-        same = [(a, b) for a in left for b in right if a.kind == b.kind and a.kind != "number"]
+        same = [
+            (a, b)
+            for a in left
+            for b in right
+            if a.kind == b.kind and set(a.values) & set(b.values)
+        ]
         if not same:
             return []
         self.tags.add("general equi-join")
@@ -311,21 +367,31 @@ class Blocks:
     # ------------------------------------------------------------ EXISTS and IN
 
     def subquery_condition(self, scope: Scope, depth: int) -> str:
-        inner = self.block(min(depth, 2) - 1)
+        inner = self.block(depth - 1, scope)
         if self.rng.random() < 0.5:
             return self._membership(scope, inner)
         pairs = self._pairs(scope, inner.scope)
         conditions = [*inner.conditions, *(f"{b.text} = {a.text}" for a, b in pairs)]
+        if self.rng.random() < 0.3:
+            conditions += self._unequal_pair(scope, inner.scope)
         word = self.rng.choice(("EXISTS", "NOT EXISTS"))
         self.tags.add(word if pairs else f"{word} without correlation")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"{word} (SELECT 1 FROM {inner.source}{where})"
 
+    def _unequal_pair(self, scope: Scope, inner: Scope) -> list[str]:
+        pairs = [(a, b) for a in scope for b in inner if a.kind == b.kind]
+        if not pairs:
+            return []
+        self.tags.add("correlated on an inequality")
+        a, b = self.rng.choice(pairs)
+        return [f"{b.text} {self.rng.choice(COMPARISONS[1:])} {a.text}"]
+
     def _membership(self, scope: Scope, inner: Block) -> str:
         pairs = self._pairs(scope, inner.scope)
         if not pairs:
             return self.expressions.predicate(scope)
-        word = self.rng.choice(("IN", "IN", "NOT IN"))
+        word = self.rng.choice(("IN", "NOT IN"))
         self.tags.add(f"{word} subquery")
         a, b = pairs[0]
         conditions = list(inner.conditions)

@@ -30,7 +30,7 @@ QUERIES_A_WORLD = 30
 STEPS = 45
 DEEP = 0.03
 """Share of queries that get ten times the steps, and every neighbour of their farthest databases."""
-CONFIRMED = 0.2
+CONFIRMED = 0.1
 """Share of queries whose farthest pair also goes through DuckDB and the rendered SQL."""
 
 

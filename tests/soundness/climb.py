@@ -168,7 +168,9 @@ class Climber:
         return found is not None and 0 < claim.bound <= found.distance
 
     def _near(self, claim: Claim) -> bool:
-        return self.best[claim].distance >= NEAR * float(claim.bound) > 0
+        if claim.bound == 0:
+            return self.rng.random() < 0.5
+        return self.best[claim].distance >= NEAR * float(claim.bound)
 
     def _climb(self, target: Claim, steps: int) -> None:
         pair, height = self.best[target].pair, (self.best[target].distance, 0.0)

@@ -38,7 +38,7 @@ def random_database(rng: Random, world: World, most: int = 4) -> Database:
     database: dict[str, tuple[Row, ...]] = dict.fromkeys(world.tables, ())
     palette = random_palette(rng, world)
     for name, table in world.tables.items():
-        wanted = rng.randint(1, most) if rng.random() < 0.95 else 0
+        wanted = rng.choice((1, 2, 3, most, most)) if rng.random() < 0.95 else 0
         for _ in range(wanted * 3):
             if len(database[name]) == wanted:
                 break

@@ -14,13 +14,15 @@ COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A column in scope. `origin` is the base table and column it passes through, if it does."""
+    """A column in scope. `origin` is the base table and column it passes through, if it does; `nullable`
+    only steers the choice of predicates."""
 
     relation: str
     name: str
     kind: Kind
     values: tuple[Value, ...]
     origin: tuple[str, str] | None = None
+    nullable: bool = True
 
     @property
     def text(self) -> str:
@@ -119,12 +121,17 @@ class Expressions:
         if shape < 0.34:
             return self._in_list(scope)
         if shape < 0.46:
-            self.tags.add("IS NULL")
-            return f"{self.rng.choice(scope).text} IS {self.rng.choice(('', 'NOT ', 'NOT '))}NULL"
+            return self._is_null(scope)
         if shape < 0.56 and numeric(scope):
             other = self.rng.choice((0, 1, 2))
             return f"{self.number(scope, plain=0)} {self.rng.choice(COMPARISONS)} {other}"
         return self.comparison(scope)
+
+    def _is_null(self, scope: Scope) -> str:
+        """Of a column that can be NULL, as far as the scope has one."""
+        self.tags.add("IS NULL")
+        var = self.rng.choice([var for var in scope if var.nullable] or scope)
+        return f"{var.text} IS {'' if var.nullable and self.rng.random() < 0.4 else 'NOT '}NULL"
 
     def comparison(self, scope: Scope) -> str:
         """One that some of the column's values pass: a predicate that drops every row tests nothing."""

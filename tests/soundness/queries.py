@@ -16,8 +16,7 @@ from .blocks import Block, Blocks
 from .expressions import Expressions
 from .world import World
 
-DEPTHS = (0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 3)
-"""Depths of nesting to draw from: small queries have tight bounds and are quick, so most are small."""
+DEPTH = 3
 Aggregate = Literal["count_star", "count", "count_distinct", "sum", "avg"]
 
 
@@ -80,7 +79,7 @@ def random_query(rng: Random, world: World) -> Query:
     tags: set[str] = set()
     expressions = Expressions(rng, tags)
     blocks = Blocks(rng, world, tags, expressions)
-    block = blocks.block(depth=rng.choice(DEPTHS))
+    block = blocks.block(depth=DEPTH)
     keys = _keys(rng, tags, expressions, block)
     aggregates = _aggregates(rng, tags, expressions, block)
     return Query(

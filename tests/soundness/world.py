@@ -92,6 +92,9 @@ class Policy:
     def label(self, table: str) -> Label:
         return self.labels.get(table, "pub")
 
+    def private(self) -> list[str]:
+        return [table for table, label in self.labels.items() if label != "pub"]
+
     def mapping(self) -> dict[str, Any]:
         labels = {
             table: {"rep": sorted(label)} if isinstance(label, frozenset) else label

@@ -60,7 +60,7 @@ def _refer(
     rng: Random, name: str, parent: Table, columns: list[Column], *, reuse: bool
 ) -> Reference:
     """Columns that hold the parent's key: under its own names (USING finds them) or prefixed ones."""
-    nullable = rng.random() < 0.25
+    nullable = rng.random() < 0.35
     taken = {column.name for column in columns}
     chosen = []
     for part in parent.key:
@@ -125,7 +125,7 @@ def _frequencies(rng: Random, table: Table) -> tuple[tuple[tuple[str, ...], int]
     loose = [column.name for column in table.columns if column.name not in table.key]
     for column in loose:
         if (column,) not in found and rng.random() < 0.5:
-            found[(column,)] = rng.choice((1, 2, 2, 3))
+            found[(column,)] = rng.choice((1, 1, 2, 3))
     if len(loose) > 1 and rng.random() < 0.1:
         found.setdefault(tuple(rng.sample(loose, 2)), 2)
     return tuple(found.items())
