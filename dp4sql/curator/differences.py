@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dp4sql.algebra.schema import Table
-from dp4sql.algebra.types import INTEGERS, NUMBERS, TEXTS, Kind, Type
+from dp4sql.algebra.types import INTEGERS, NUMBERS, TEXTS, Type
 from dp4sql.backends import Backend
 from dp4sql.curator.rules import Rule
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn
 
-#: Engine type names (before any parenthesis) by the kinds of a policy file that they can serve.
-WHOLE: Final = frozenset(
-    {"tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger"}
-)
-NUMERIC: Final = WHOLE | {"decimal", "numeric", "real", "float", "double", "double precision"}
+#: Most decimal digits that values of an engine's integer types have, and the policy's kinds need.
+WHOLE: Final = {
+    "tinyint": 3,
+    "utinyint": 3,
+    "smallint": 5,
+    "usmallint": 5,
+    "integer": 10,
+    "uinteger": 10,
+    "bigint": 19,
+    "ubigint": 20,
+    "hugeint": 39,
+}
+#: The widest signed engine type that each kind admits: anything wider could overflow in arithmetic that is
+#: rendered for the declared type, and an error tells something about the data.
+FITS: Final[Mapping[str, frozenset[str]]] = {
+    "smallint": frozenset({"tinyint", "utinyint", "smallint"}),
+    "integer": frozenset({"tinyint", "utinyint", "smallint", "usmallint", "integer"}),
+    "bigint": frozenset(
+        {"tinyint", "utinyint", "smallint", "usmallint", "integer", "uinteger", "bigint"}
+    ),
+}
+REALS: Final = frozenset({"real", "float", "double", "double precision"})
 WORDS: Final = frozenset({"varchar", "text", "character varying", "character", "bpchar", "enum"})
 MOMENTS: Final = frozenset({"timestamp", "timestamp without time zone", "timestamp with time zone"})
 
@@ -35,7 +53,7 @@ async def engine_columns(backend: Backend) -> Mapping[tuple[str, str], Columns]:
     found: dict[tuple[str, str], dict[str, str]] = {}
     for schema, table, column, type in rows:
         place = ("public" if schema == "main" else schema, table)
-        found.setdefault(place, {})[column] = type.partition("(")[0].strip().lower()
+        found.setdefault(place, {})[column] = type.strip().lower()
     return found
 
 
@@ -57,17 +75,36 @@ def _table_differences(table: Table, columns: Columns) -> Iterator[Rule]:
         type = columns.get(column.name)
         if type is None:
             yield Rule(where, f"the database has no column {column.name}", "")
-        elif not _serves(type, column.type.kind):
+        elif not _serves(type, column.type):
             yield Rule(where, f"{column.name} is {type} there, {column.type} here", "")
 
 
-def _serves(engine: str, kind: Kind) -> bool:
+def _serves(full: str, type: Type) -> bool:
+    """Whether every value of the engine's type `full` fits the declared type."""
+    engine, kind = full.partition("(")[0].strip(), type.kind
     if kind in INTEGERS:
-        return engine in WHOLE
+        return engine in FITS[kind]
     if kind in NUMBERS:
-        return engine in NUMERIC
+        return engine in REALS or _digits_fit(full, engine, type)
     if kind in TEXTS:
         return engine in WORDS
     if kind.startswith("timestamp"):
         return engine in MOMENTS
     return engine == kind
+
+
+def _digits_fit(full: str, engine: str, type: Type) -> bool:
+    """Exact engine types: no more digits before and after the point than declared.
+
+    Postgres leaves precision out of the name, and its numeric arithmetic cannot overflow.
+    """
+    if engine in WHOLE:
+        return type.precision is None or WHOLE[engine] <= type.precision - (type.scale or 0)
+    if engine not in ("decimal", "numeric"):
+        return False
+    sizes = [int(size) for size in re.findall(r"\d+", full)]
+    if type.precision is None or not sizes:
+        return True
+    precision, scale = (*sizes, 0)[:2]
+    declared = type.scale or 0
+    return scale <= declared and precision - scale <= type.precision - declared
