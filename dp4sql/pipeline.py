@@ -121,6 +121,9 @@ def _stage_sql(
         case PublicRead(node, columns):
             named = tuple((id, f"c{i}") for i, (id, _) in enumerate(columns))
             return Renderer(dialect, constants).statement(node, named)
+        case ScalarStage(node, column):
+            Renderer(DUCKDB, constants).statement(node, ((column, "c0"),))
+            return ""
         case _:
             return ""
 
@@ -138,7 +141,17 @@ class Pipeline:
         self._prepare = lru_cache(maxsize=512)(self._prepared)
 
     def _prepared(self, sql: str, parameters: Parameters | None) -> Prepared:
-        return prepare(self.policy, sql, parameters)
+        """A plan that is known to render: what an engine has no safe SQL for is refused here, uncharged."""
+        prepared = prepare(self.policy, sql, parameters)
+        for stage in prepared.plan.stages:
+            _stage_sql(stage, prepared.facts, self.dialect, {})
+            if isinstance(stage, Release):
+                for i, measurement in enumerate(stage.measurements):
+                    if measurement.quantity.rank is not None:
+                        histogram_sql(stage, i, prepared.facts, self.dialect, {})
+        outputs = tuple((c.id, f"c{i}") for i, c in enumerate(prepared.plan.columns))
+        Renderer(DUCKDB).statement(prepared.plan.final, outputs)
+        return prepared
 
     # ------------------------------------------------------------ free of charge
 

@@ -43,6 +43,9 @@ class Settings:
                 raise InvalidParameter(f'unrecognized configuration parameter "dp4sql.{name}"')
 
 
+LEAST = Fraction(1, 10**6)
+"""The smallest epsilon that can be asked for: less would answer with noise alone."""
+
 NAMES = ("epsilon", "error_columns", "max_charge")
 
 
@@ -55,10 +58,10 @@ def _positive(name: str, text: str) -> Fraction:
         value = Fraction(text.strip())
     except (ValueError, ZeroDivisionError):
         value = Fraction(0)
-    if value <= 0:
+    if value < LEAST:
         raise InvalidParameter(
             f'invalid value for parameter "dp4sql.{name}": "{text}"',
-            hint="A number above 0, such as 0.5.",
+            hint="A number of at least 0.000001, such as 0.5.",
         )
     return value
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
@@ -304,6 +304,14 @@ def lossless(source: Type, target: Type) -> bool:
     return target.kind in WIDER.get(source.kind, frozenset())
 
 
+def _may_be_zero(divisor: Expr, columns: Columns) -> bool:
+    """By the divisor's own form alone. A declared range is no help: it is enforced where values are
+    summed, not where they divide, and a zero beyond it would make a NULL that a count could show."""
+    unlimited = {id: replace(fact, range=ANY) for id, fact in columns.items()}
+    low, high = range_of(divisor, unlimited)
+    return (low is None or low <= 0) and (high is None or high >= 0)
+
+
 def call_nullable(op: str, args: tuple[Expr, ...], columns: Columns) -> bool:
     match op:
         case "is null" | "is true" | "is false" | "is distinct":
@@ -313,8 +321,6 @@ def call_nullable(op: str, args: tuple[Expr, ...], columns: Columns) -> bool:
         case "nullif":
             return True
         case "/" | "%":
-            low, high = range_of(args[1], columns)
-            may_be_zero = (low is None or low <= 0) and (high is None or high >= 0)
-            return may_be_zero or any(nullable(arg, columns) for arg in args)
+            return _may_be_zero(args[1], columns) or any(nullable(arg, columns) for arg in args)
         case _:
             return FUNCTIONS[op].may_fail or any(nullable(arg, columns) for arg in args)

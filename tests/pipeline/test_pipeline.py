@@ -94,6 +94,9 @@ def test_each_policy_is_charged_what_it_lost(pipeline: Pipeline) -> None:
 
 def test_a_refused_query_costs_nothing(pipeline: Pipeline) -> None:
     for sql in (
+        "SELECT major, COUNT(*) FROM student GROUP BY major HAVING major LIKE major",
+        "SELECT SUM(uid * 1000000000 * 1000000000) FROM student",
+        "SELECT COUNT(*) FROM student HAVING COUNT(*) > (SELECT COUNT(*) FROM student WHERE name LIKE name)",
         "SELECT name FROM student",
         "SELECT COUNT(*) FROM nosuch",
         "SELECT SUM(eid) FROM enrollment JOIN student USING (uid) WHERE major = 'CS'",

@@ -124,6 +124,16 @@ def test_a_nullable_foreign_key_may_lose_its_row() -> None:
     assert bound(sql, nullable=True) == 2
 
 
+@pytest.mark.parametrize("quotient", ["100 / cost", "100 % cost", "100 / (cost - 5)"])
+def test_a_range_does_not_promise_that_a_divisor_is_not_zero(quotient: str) -> None:
+    """Ranges are enforced in sums alone: a cost of 0 beyond [10, 20] would make a NULL and move the count."""
+    assert bound(f"SELECT COUNT({quotient}) FROM visit", nullable=False) == 2
+
+
+def test_a_constant_divisor_is_never_zero() -> None:
+    assert bound("SELECT COUNT(cost / 7) FROM visit", nullable=False) == 0
+
+
 def test_not_in_over_nulls_is_refused() -> None:
     sql = "SELECT COUNT(*) FROM person WHERE id NOT IN (SELECT id FROM visit)"
     assert bound(sql, nullable=False) > 0
