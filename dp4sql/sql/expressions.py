@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Final
 
 from sqlglot import exp
 
@@ -24,62 +23,28 @@ from dp4sql.algebra.types import (
     TIMESTAMP,
     UNKNOWN,
     Type,
-    Value,
 )
 from dp4sql.errors import (
     DatatypeMismatch,
     InvalidText,
-    SyntaxError_,
-    UndefinedFunction,
     Unsupported,
 )
 from dp4sql.sql import literals
-from dp4sql.sql.parse import nearest, position
+from dp4sql.sql.operators import (
+    ANALYTIC,
+    ARITHMETIC,
+    COMPARISONS,
+    ROUNDING,
+    TEXT_FUNCTIONS,
+    castable,
+    fold,
+    negated,
+    unknown,
+)
+from dp4sql.sql.parse import position
 from dp4sql.sql.types import arithmetic, is_integer, is_number, sql_type, untyped, widest
 
-COMPARISONS: Final = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
-ARITHMETIC: Final = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
-TEXT_FUNCTIONS: Final = {
-    exp.Lower: "lower",
-    exp.Upper: "upper",
-    exp.Length: "length",
-    exp.Reverse: "reverse",
-    exp.Initcap: "initcap",
-}
-ROUNDING: Final = {exp.Floor: "floor", exp.Ceil: "ceil", exp.Abs: "abs", exp.Sign: "sign"}
-ANALYTIC: Final = {exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp"}
-NAMED: Final = (
-    "lower",
-    "upper",
-    "length",
-    "substring",
-    "trim",
-    "abs",
-    "round",
-    "floor",
-    "ceil",
-    "coalesce",
-)
-NAMED_MORE: Final = (
-    "nullif",
-    "greatest",
-    "least",
-    "extract",
-    "date_trunc",
-    "position",
-    "replace",
-    "concat",
-)
-
 Hook = Callable[[exp.Expr], Expr | None]
-Parameters = Mapping[int, tuple[Value, Type]]
 
 
 class Expressions:
@@ -194,7 +159,7 @@ class Expressions:
             return Lit(literals.read(arg.value, type), type)
         if arg.type == type:
             return arg
-        allowed = _castable(arg.type, type)
+        allowed = castable(arg.type, type)
         self._need(allowed, f"cannot cast type {arg.type.kind} to {type.kind}", at)
         return Cast(arg, type)
 
@@ -216,14 +181,14 @@ class Expressions:
                 found = Call("is distinct", tuple(pair), BOOLEAN)
                 return Call("not", (found,), BOOLEAN) if isinstance(e, exp.NullSafeEQ) else found
             case exp.Is():
-                return _negated(e, self._is(e))
+                return negated(e, self._is(e))
             case exp.Between():
                 return self._between(e)
             case exp.In():
                 return self._in(e)
             case exp.Like() | exp.ILike():
                 op = "ilike" if isinstance(e, exp.ILike) else "like"
-                return _negated(e, self._text_call(op, [e.this, e.expression], BOOLEAN))
+                return negated(e, self._text_call(op, [e.this, e.expression], BOOLEAN))
             case exp.Escape():
                 raise Unsupported("LIKE ... ESCAPE is not supported", position=position(e))
             case _:
@@ -247,7 +212,7 @@ class Expressions:
             other = right.type if untyped(left) else left.type
             left, right = self.coerce(left, other), self.coerce(right, other)
         result = arithmetic(op, left.type, right.type, at)
-        folded = _fold(op, left, right, result)
+        folded = fold(op, left, right, result)
         return folded if folded is not None else Call(op, (left, right), result)
 
     def _time_arithmetic(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
@@ -402,7 +367,7 @@ class Expressions:
                 text = self.coerce(self.lower(e.this), TEXT)
                 return Call(op, (text, self._whole(e.expression)), TEXT)
             case _:
-                raise _unknown(e)
+                raise unknown(e)
 
     def _as_text(self, arg: Expr, at: exp.Expr) -> Expr:
         arg = self.coerce(arg, TEXT)
@@ -504,64 +469,3 @@ class Expressions:
             raise Unsupported(f'date_trunc unit "{unit}" is not supported', position=position(e))
         result = TIMESTAMP if arg.type == DATE else arg.type
         return Call("date_trunc", (Lit(unit, TEXT), arg), result)
-
-
-def _negated(e: exp.Expr, expr: Expr) -> Expr:
-    """NOT LIKE and IS NOT come as a flag on the test."""
-    return Call("not", (expr,), BOOLEAN) if e.args.get("negate") else expr
-
-
-def _castable(source: Type, target: Type) -> bool:
-    if source.kind in TEXTS or target.kind in TEXTS:
-        return True
-    if is_number(source) and is_number(target):
-        return True
-    if source.kind in TIMES and target.kind in TIMES:
-        return True
-    if source.kind == "boolean":
-        return target.kind in ("integer", "boolean")
-    return source.kind == target.kind or (source.kind == "integer" and target.kind == "boolean")
-
-
-def _fold(op: str, left: Expr, right: Expr, result: Type) -> Expr | None:
-    """Arithmetic on exact constants."""
-    if not (isinstance(left, Lit) and isinstance(right, Lit)) or op in ("/", "%"):
-        return None
-    a, b = left.value, right.value
-    if isinstance(a, bool) or isinstance(b, bool) or result.kind in ("real", "double precision"):
-        return None
-    if not isinstance(a, (int, Decimal)) or not isinstance(b, (int, Decimal)):
-        return None
-    x, y = Decimal(a), Decimal(b)
-    value = x + y if op == "+" else x - y if op == "-" else x * y
-    return Lit(int(value) if is_integer(result) else value, result)
-
-
-def _unknown(e: exp.Expr) -> Exception:
-    at = position(e)
-    if isinstance(e, (exp.Exists, exp.Any)):
-        return Unsupported(
-            f"{type(e).__name__.upper()} (SELECT ...) is supported as a condition of its own, joined to others by AND",
-            hint="Ask for the two sides of the OR in queries of their own, or use a LEFT JOIN.",
-            position=at,
-        )
-    if isinstance(e, (exp.Anonymous, exp.AnonymousAggFunc)):
-        name = str(e.name).lower()
-        close = nearest(name, (*NAMED, *NAMED_MORE))
-        return UndefinedFunction(
-            f"function {name} is not on the list of allowed functions",
-            hint=f"Perhaps {close} was meant."
-            if close
-            else "docs/sql.md lists the allowed functions.",
-            position=at,
-        )
-    if isinstance(e, exp.Func):
-        name = (e.sql_name() if hasattr(e, "sql_name") else type(e).__name__).lower()
-        return UndefinedFunction(
-            f"function {name} is not on the list of allowed functions",
-            hint="docs/sql.md lists the allowed functions.",
-            position=at,
-        )
-    if isinstance(e, exp.Star):
-        return SyntaxError_("* is not allowed here", position=at)
-    return Unsupported(f"{type(e).__name__} expressions are not supported", position=at)
