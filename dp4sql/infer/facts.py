@@ -398,10 +398,19 @@ def _matched_freq(
     k2 = frozenset(b for _, b in node.pairs)
     x1 = x1 | {a for a, b in node.pairs if b in x2}
     x2 = x2 | {b for a, b in node.pairs if a in x1}
-    return least(
-        times(facts.freq(node.left, x1, nulls), facts.freq(node.right, x2 | k2)),
-        times(facts.freq(node.right, x2, nulls), facts.freq(node.left, x1 | k1)),
+    firm1, firm2 = (
+        _firm(facts, side, x) if nulls else x for side, x in ((node.left, x1), (node.right, x2))
     )
+    return least(
+        times(facts.freq(node.left, x1, nulls), facts.freq(node.right, firm2 | k2)),
+        times(facts.freq(node.right, x2, nulls), facts.freq(node.left, firm1 | k1)),
+    )
+
+
+def _firm(facts: Facts, node: Node, on: frozenset[str]) -> frozenset[str]:
+    """Columns that are never NULL: beside join keys, which never are, only these identify rows."""
+    columns = facts.columns(node)
+    return frozenset(id for id in on if not columns[id].nullable)
 
 
 # ---------------------------------------------------------------- anchors

@@ -142,6 +142,19 @@ def test_not_in_over_nulls_is_refused() -> None:
     assert "NOT EXISTS" in (caught.value.hint or "")
 
 
+def test_a_frequency_of_values_says_nothing_of_nulls_beside_a_join() -> None:
+    """At most one visit costs 10, but many may cost NULL: (id, cost) does not tell the joined rows apart."""
+    given = policy(nullable=True)
+    visit = given["tables"]["visit"]  # type: ignore[index]
+    visit["max_frequency"] = {"id": 2, "cost": 1}
+    visit["columns"]["id"] = {"type": "integer"}
+    sql = """SELECT COUNT(*) FROM (SELECT p.id, v.cost, COUNT(*) AS n FROM person p JOIN visit v ON p.id = v.id
+             GROUP BY p.id, v.cost) t"""
+    found = dp4sql.explain(given, sql)
+    assert not found.public
+    assert found.aggregates[0].bounds["p"] >= 1
+
+
 def test_an_outer_join_keeps_its_left_rows() -> None:
     assert bound("SELECT COUNT(*) FROM visit LEFT JOIN person USING (id)", nullable=True) == 0
     assert bound("SELECT COUNT(*) FROM person LEFT JOIN visit USING (id)", nullable=True) > 0
