@@ -159,6 +159,26 @@ def assemble(facts: Facts, relations: Iterable[Node], conditions: Iterable[Expr]
     return Select(tree, conjunction(tuple(rest))) if rest else tree
 
 
+def outer_join(left: Node, right: Node, kind: str, on: list[Expr]) -> Node:
+    """LEFT or FULL join: equalities become pairs, conditions on the right alone filter it first."""
+    mine, theirs = ids(left), ids(right)
+    pairs, rest, early = [], [], []
+    for part in on:
+        found = equality(part)
+        if found is not None and found[0].id in mine and found[1].id in theirs:
+            pairs.append((found[0].id, found[1].id))
+        elif found is not None and found[1].id in mine and found[0].id in theirs:
+            pairs.append((found[1].id, found[0].id))
+        elif kind == "left" and reads(part) and reads(part) <= theirs:
+            early.append(part)
+        else:
+            rest.append(part)
+    if early:
+        right = Select(right, conjunction(tuple(early)))
+    residual = conjunction(tuple(rest)) if rest else None
+    return Join(left, right, kind, tuple(pairs), residual)  # type: ignore[arg-type]
+
+
 def linked(trees: list[Node], conditions: Iterable[Expr], seed: frozenset[str]) -> list[int]:
     """Indices of the trees that conditions connect with the columns `seed`."""
     chosen = {i for i, tree in enumerate(trees) if ids(tree) & seed}

@@ -16,12 +16,12 @@ from dp4sql.algebra.expr import (
     reads,
     rewrite,
 )
-from dp4sql.algebra.nodes import Aggregate, Distinct, Join, Node, Project, Select, Sort, Values, ids
+from dp4sql.algebra.nodes import Aggregate, Distinct, Node, Project, Select, Sort, Values, ids
 from dp4sql.algebra.types import BOOLEAN, TEXT
 from dp4sql.errors import GroupingError, SyntaxError_, Unsupported
 from dp4sql.sql.aggregates import Aggregates, contains_aggregate
 from dp4sql.sql.expressions import Expressions
-from dp4sql.sql.joins import assemble, equality, linked
+from dp4sql.sql.joins import assemble, linked, outer_join
 from dp4sql.sql.lower import Ctes, Lowered, Lowering
 from dp4sql.sql.names import Named, Relation, Scope, fold
 from dp4sql.sql.parse import position
@@ -33,10 +33,12 @@ from dp4sql.sql.types import untyped
 class Block:
     """FROM and WHERE of a SELECT, joined: what its other clauses stand on.
 
-    `correlated` are conditions that read columns of the enclosing SELECT.
+    `correlated` are conditions that read columns of the enclosing SELECT. `first` is where the relations
+    after the last comma begin in the scope.
     """
 
     scope: Scope
+    first: int = 0
     trees: list[Node] = field(default_factory=list)
     conditions: list[Expr] = field(default_factory=list)
     correlated: list[Expr] = field(default_factory=list)
@@ -134,10 +136,13 @@ class SelectLowering:
         ):
             raise Unsupported("this kind of join is not supported", position=position(join))
         before = list(self.scope.relations)
+        if _is_comma(join):
+            block.first = len(before)
         node, relation = self._add(block, join.this)
         conditions = self._on(block, join, before, relation, side)
         if side:
-            self._outer(block, node, side, conditions)
+            whole = frozenset(c.id for r in before[block.first :] for c in r.columns)
+            self._outer(block, node, side, conditions, whole)
         else:
             block.conditions += conditions
 
@@ -173,11 +178,17 @@ class SelectLowering:
         self.scope.merged[name] = merged
         return Call("=", (a, b), BOOLEAN)
 
-    def _outer(self, block: Block, right: Node, side: str, on: list[Expr]) -> None:
-        """LEFT, RIGHT and FULL JOIN: the left side is what its condition and earlier ones tie together."""
+    def _outer(
+        self, block: Block, right: Node, side: str, on: list[Expr], whole: frozenset[str]
+    ) -> None:
+        """LEFT, RIGHT and FULL JOIN: the left side is what its condition and earlier ones tie together.
+
+        RIGHT and FULL pad every column before them, those of cross joined relations too: their left side
+        is the `whole` since the last comma.
+        """
         block.trees.remove(right)
-        mine = ids(right)
-        seed = frozenset(id for part in on for id in reads(part)) - mine
+        tied = frozenset(id for part in on for id in reads(part)) - ids(right)
+        seed = tied if side == "LEFT" else whole
         chosen = (
             linked(block.trees, block.conditions, seed) if seed else list(range(len(block.trees)))
         )
@@ -419,24 +430,8 @@ class SelectLowering:
         return id, desc, nulls_first
 
 
-def outer_join(left: Node, right: Node, kind: str, on: list[Expr]) -> Node:
-    """LEFT or FULL join: equalities become pairs, conditions on the right alone filter it first."""
-    mine, theirs = ids(left), ids(right)
-    pairs, rest, early = [], [], []
-    for part in on:
-        found = equality(part)
-        if found is not None and found[0].id in mine and found[1].id in theirs:
-            pairs.append((found[0].id, found[1].id))
-        elif found is not None and found[1].id in mine and found[0].id in theirs:
-            pairs.append((found[1].id, found[0].id))
-        elif kind == "left" and reads(part) and reads(part) <= theirs:
-            early.append(part)
-        else:
-            rest.append(part)
-    if early:
-        right = Select(right, conjunction(tuple(early)))
-    residual = conjunction(tuple(rest)) if rest else None
-    return Join(left, right, kind, tuple(pairs), residual)  # type: ignore[arg-type]
+def _is_comma(join: exp.Join) -> bool:
+    return not any(join.args.get(part) for part in ("kind", "side", "method", "on", "using"))
 
 
 def factored(expr: Expr) -> Expr:
