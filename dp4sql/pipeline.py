@@ -12,12 +12,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
-from typing import Literal
+from typing import Final, Literal, TypeVar
 
 from dp4sql.algebra.expr import Col
 from dp4sql.algebra.nodes import Fetched, Node, Project
@@ -54,6 +55,9 @@ from dp4sql.sql.scalars import literal
 
 log = logging.getLogger(__name__)
 
+WORKERS: Final = 4
+
+T = TypeVar("T")
 Rows = list[tuple[Value, ...]]
 Parameters = tuple[tuple[Value, Type], ...]
 
@@ -137,6 +141,7 @@ class Pipeline:
         for warning in ledger.open_accounts(policies.policies, database=backend.identity):
             log.warning(warning)
         self._scratch = Scratch()
+        self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="release")
         self._kept = KeptAnswers(ledger.where)
         self._prepare = lru_cache(maxsize=512)(self._prepared)
 
@@ -262,19 +267,25 @@ class Pipeline:
                     names = tuple(OutputColumn(id, type) for id, type in stage.columns)
                     private = await self.backend.fetch(sql, names)
                     ranks = await self._histograms(stage, prepared.facts, constants)
-                    rows = self._noised(index, stage, private, ranks, cost)
+                    rows = await self._aside(self._noised, index, stage, private, ranks, cost)
                     tables[index] = (stage.columns, rows)
                 case PublicRead(node, columns):
                     sql = _stage_sql(stage, prepared.facts, self.dialect, constants)
                     exact = await self.backend.fetch(sql, tuple(OutputColumn(*c) for c in columns))
-                    tables[index] = (columns, public_rows(stage, exact))
+                    tables[index] = (columns, await self._aside(public_rows, stage, exact))
                 case CallStage():
                     tables[index] = (stage.columns, await calls[index].run())
                 case ScalarStage(node, column, type):
-                    found = self._evaluate(node, ((column, type),), tables, constants)
+                    only = ((column, type),)
+                    found = await self._aside(self._evaluate, node, only, tables, constants)
                     constants[index] = found[0][0] if found else None
         outputs = tuple((c.id, c.type) for c in plan.columns)
-        return await asyncio.to_thread(self._evaluate, plan.final, outputs, tables, constants)
+        return await self._aside(self._evaluate, plan.final, outputs, tables, constants)
+
+    async def _aside(self, work: Callable[..., T], *arguments: object) -> T:
+        """Run `work` in a thread: OpenDP takes some 10 microseconds a value, without Python's lock, and
+        other sessions go on meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(self._workers, work, *arguments)
 
     async def _histograms(
         self, stage: Release, facts: Facts, constants: Mapping[int, object]
@@ -354,6 +365,7 @@ class Pipeline:
 
     async def close(self) -> None:
         await self.backend.close()
+        await asyncio.to_thread(self._workers.shutdown)
         self._kept.close()
         self.ledger.close()
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import dp4sql
 from dp4sql.data import university
 from dp4sql.errors import BudgetExceeded, Dp4sqlError
+from dp4sql.mechanisms.release import add_noise
 from dp4sql.pipeline import Pipeline
 from dp4sql.rows import Released
 from dp4sql.settings import Settings
@@ -171,3 +174,18 @@ def test_paper_queries_run(pipeline: Pipeline) -> None:
         JOIN enrollment e2 ON t.sid = e2.sid WHERE t.c < 10 GROUP BY e2.uid""",
     ).rows
     assert len(rows) == 1200
+
+
+def test_noise_is_drawn_beside_the_event_loop(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    def watched(*arguments: Any) -> Any:
+        threads.append(threading.get_ident())
+        return add_noise(*arguments)
+
+    monkeypatch.setattr("dp4sql.pipeline.add_noise", watched)
+    answer(pipeline, "SELECT COUNT(*) FROM student")
+    assert threads
+    assert threading.get_ident() not in threads
