@@ -17,7 +17,6 @@ from pydantic import Discriminator, Field, PlainValidator, Tag
 from dp4sql.algebra.types import Type, Value
 from dp4sql.policy.lines import Where
 from dp4sql.policy.models import Count, FileModel, Names, Scalar, TypeName
-from dp4sql.policy.shape import read_shape
 from dp4sql.policy.source import Source, suggest
 from dp4sql.policy.types import domain_value, exact
 
@@ -196,11 +195,8 @@ class CertifyModel(FileModel):
 # ---------------------------------------------------------------- checks
 
 
-def load_certify(raw: Any, source: Source) -> Certify:
-    """The section as parsed to templates; every mistake in it goes to `source`."""
-    model = read_shape(CertifyModel, raw, source, ("certify",))
-    if model is None:
-        return Certify()
+def load_certify(model: CertifyModel, source: Source) -> Certify:
+    """The section as templates; every mistake in it goes to `source`."""
     defaults = Defaults(
         **{name: getattr(model.defaults, name) for name in DefaultsModel.model_fields}
     )

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from dp4sql.policy.certify import load_certify
 from dp4sql.policy.checks import check
+from dp4sql.policy.file import PolicyFile
 from dp4sql.policy.labels import PolicySet
-from dp4sql.policy.models import PolicyFile
 from dp4sql.policy.policies import build_policies
 from dp4sql.policy.profiles import load_profiles
 from dp4sql.policy.shape import read_shape

@@ -4,8 +4,8 @@ A field's description is its documentation twice: in editors, and as the hint wh
 wrong. That tables, policies, columns and keys are not empty is checked later, because something
 empty stands in for one that cannot be read.
 
-The sections of single features (certify, profiles ...) are fields of `PolicyFile`. A model derived
-from `FileModel` gets line numbers, hints and a place in the JSON Schema by being the type of one.
+A model derived from `FileModel` gets line numbers, hints and a place in the JSON Schema by being the
+type of a field of `PolicyFile` (dp4sql/policy/file.py).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _scalar(raw: Any) -> Any:
     return raw
 
 
-def _by_shape(mapping: str, other: str) -> Discriminator:
+def by_shape(mapping: str, other: str) -> Discriminator:
     """Choose the member of a union by whether the file has a mapping: one error instead of two."""
 
     def choose(raw: Any) -> str:
@@ -111,7 +111,7 @@ class ColumnModel(FileModel):
     domain: (
         Annotated[
             Annotated[IntegerDomain, Tag("(span)")] | Annotated[list[Scalar], Tag("(list)")],
-            _by_shape("(span)", "(list)"),
+            by_shape("(span)", "(list)"),
         ]
         | None
     ) = Field(None, description="the public bins of GROUP BY: [CS, Math], or {from: 1, to: 1000}")
@@ -157,7 +157,7 @@ class TableModel(FileModel):
     foreign_keys: Annotated[
         Annotated[dict[str, str], Tag("(mapping)")]
         | Annotated[list[ForeignKeyModel], Tag("(list)")],
-        _by_shape("(mapping)", "(list)"),
+        by_shape("(mapping)", "(list)"),
     ] = Field(
         default_factory=dict,
         description="{column: table}, or a list of {columns: [column, ...], references: table}",
@@ -168,13 +168,13 @@ class TableModel(FileModel):
                 str,
                 Annotated[
                     Annotated[FrequencyRows, Tag("(rows)")] | Annotated[Count, Tag("(count)")],
-                    _by_shape("(rows)", "(count)"),
+                    by_shape("(rows)", "(count)"),
                 ],
             ],
             Tag("(mapping)"),
         ]
         | Annotated[list[FrequencyModel], Tag("(list)")],
-        _by_shape("(mapping)", "(list)"),
+        by_shape("(mapping)", "(list)"),
     ] = Field(
         default_factory=dict,
         description="{column: most rows with one value}, "
@@ -217,7 +217,7 @@ class PolicyModel(FileModel):
         str,
         Annotated[
             Annotated[RepModel, Tag("(rep)")] | Annotated[Literal["del", "pub"], Tag("(word)")],
-            _by_shape("(rep)", "(word)"),
+            by_shape("(rep)", "(word)"),
         ],
     ] = Field(description="one label for each table: del, pub, {rep: [column, ...]} or {rep: all}")
     max_owned: dict[str, Count] = Field(
@@ -226,30 +226,3 @@ class PolicyModel(FileModel):
         "than what max_frequency implies",
     )
     comment: str | None = Field(None, description="what the policy protects, in words")
-
-
-class PolicyFile(FileModel):
-    """A dp4sql policy file: the public schema, and what is private of whom."""
-
-    dp4sql: Literal[1] = Field(1, description="the version of this format, 1")
-    tables: dict[str, TableModel] = Field(
-        json_schema_extra={"minProperties": 1},
-        description="{table: {key: [...], columns: {...}}}, every table that queries may read",
-    )
-    policies: dict[str, PolicyModel] = Field(
-        json_schema_extra={"minProperties": 1},
-        description="{policy: {entity: ..., epsilon: ..., labels: {...}}}, at least one",
-    )
-    comment: str | None = Field(None, description="what the data set is")
-    accounting: Section = Field(None, description="a mapping: how losses add up")
-    certify: Section = Field(None, description="a mapping: templates of certified statements")
-    data_version: Any = Field(None, description="which state of the data stored answers belong to")
-    defaults: Section = Field(None, description="a mapping: session settings")
-    domains: Section = Field(None, description="a mapping: named public domains")
-    profiles: Section = Field(None, description="a mapping: profiles that may be released")
-    roles: Section = Field(None, description="a mapping: who may spend how much")
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of policy files, as policies/policy.schema.json holds it for editors."""
-    return PolicyFile.model_json_schema(by_alias=True)

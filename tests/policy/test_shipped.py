@@ -57,6 +57,11 @@ def test_the_schema_file_is_what_the_models_generate() -> None:
         {"tables": {"t": {"key": [], "columns": {"k": "integer"}}}},
         {"tables": {"t": {"key": ["k"], "columns": {"k": {"type": "integer", "rnage": [1, 2]}}}}},
         {"tables": {"t": {"key": ["k"], "columns": {"k": 5}}}},
+        {"certify": {"defaults": {"margin": "wide"}}},
+        {"certify": {"templates": {"s": {"text": "s", "population": "SELECT 1"}}}},
+        {"profiles": {"p": {"fields": {}}}},
+        {"profiles": {"p": {"entity": "t", "fields": {"f": {"column": "t.k", "scorer": "best"}}}}},
+        {"profiles": {"p": {"entity": "t", "fields": {"f": {"colum": "t.k"}}}}},
     ],
 )
 def test_the_schema_refuses_what_the_loader_refuses(wrong: dict[str, Any]) -> None:

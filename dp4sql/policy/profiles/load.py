@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 from dp4sql.errors import PolicyError
 from dp4sql.policy.labels import Policy, PolicySet
@@ -18,21 +17,17 @@ from dp4sql.policy.profiles.fields import Reading, build_field, rep
 from dp4sql.policy.profiles.files import locate, read_compatibility
 from dp4sql.policy.profiles.models import GroupModel, PairModel, ProfileModel
 from dp4sql.policy.profiles.types import Compatibility, Field, Link, Profile
-from dp4sql.policy.shape import read_shape
 from dp4sql.policy.source import Source, suggest
 
 Fields = Mapping[str, Field]
 
 
 def load_profiles(
-    raw: Mapping[str, Any], policies: PolicySet, source: Source
+    models: Mapping[str, ProfileModel], policies: PolicySet, source: Source
 ) -> dict[str, Profile]:
-    """The section as parsed to its profiles by name; every mistake in it goes to `source`."""
+    """The profiles by name; every mistake in them goes to `source`."""
     found: dict[str, Profile] = {}
-    for name, content in raw.items():
-        model = read_shape(ProfileModel, content, source, ("profiles", name))
-        if model is None:
-            continue
+    for name, model in models.items():
         reading = Reading(name, policies, source)
         policy = _policy(reading, model)
         if policy is not None:

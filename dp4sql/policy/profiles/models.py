@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, PlainValidator, Tag
 
-from dp4sql.policy.models import Count, FileModel, Names, Positive, _by_shape
+from dp4sql.policy.models import Count, FileModel, Names, Positive, by_shape
 from dp4sql.policy.profiles.types import ScorerName
 from dp4sql.policy.types import exact
 
@@ -145,7 +145,7 @@ class ProfileModel(FileModel):
     groups: list[
         Annotated[
             Annotated[GroupModel, Tag("(mapping)")] | Annotated[Names, Tag("(list)")],
-            _by_shape("(mapping)", "(list)"),
+            by_shape("(mapping)", "(list)"),
         ]
     ] = Field(
         default_factory=list, description="[[field, field], ...] or [{fields: [...], score: 0.7}]"
@@ -160,7 +160,7 @@ class ProfileModel(FileModel):
     roles: (
         Annotated[
             Annotated[dict[str, str], Tag("(mapping)")] | Annotated[str, Tag("(word)")],
-            _by_shape("(mapping)", "(word)"),
+            by_shape("(mapping)", "(word)"),
         ]
         | None
     ) = Field(
