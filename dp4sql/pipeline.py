@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
@@ -28,6 +28,7 @@ from dp4sql.backends.duckdb import Scratch
 from dp4sql.budget.cost import Charge, paid, show
 from dp4sql.budget.kept import KeptAnswers
 from dp4sql.budget.ledger import Ledger
+from dp4sql.budget.limits import limits
 from dp4sql.errors import BudgetExceeded, Dp4sqlError
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.calls import Environment, Opened
@@ -89,25 +90,22 @@ def prepare(policies: PolicySet, sql: str, parameters: Parameters | None) -> Pre
     return Prepared(Planner(policies, facts).plan(statement), facts)
 
 
-def epsilons(policies: PolicySet, settings: Settings) -> dict[str, Fraction]:
-    """What a query may lose under each policy: the policy's own, or less where the session asks for less."""
-    asked = settings.epsilon
-    return {
-        p.name: p.epsilon if asked is None else min(p.epsilon, asked) for p in policies.policies
-    }
+def epsilons(policies: PolicySet, settings: Settings, role: str) -> dict[str, Fraction]:
+    """What a query of `role` may lose under each policy, by default or as the session asks."""
+    return {p.name: p.epsilon_of(settings.epsilon, role) for p in policies.policies}
 
 
 def explain(
     policies: PolicySet, sql: str, settings: Settings | None = None, *, dialect: Dialect = DUCKDB
 ) -> Explanation:
     """Bounds, derivations, noise and price of `sql`, from the policy file alone."""
-    return _explained(prepare(policies, sql, ()), policies, settings or Settings(), dialect)
+    return _explained(prepare(policies, sql, ()), policies, settings or Settings(), "", dialect)
 
 
 def _explained(
-    prepared: Prepared, policies: PolicySet, settings: Settings, dialect: Dialect
+    prepared: Prepared, policies: PolicySet, settings: Settings, role: str, dialect: Dialect
 ) -> Explanation:
-    allowed, plan = epsilons(policies, settings), prepared.plan
+    allowed, plan = epsilons(policies, settings, role), prepared.plan
     reads = (_stage_sql(stage, prepared.facts, dialect, {}) for stage in plan.stages)
     calls = (
         FUNCTIONS[call.function].explain(policies, allowed, call.arguments)
@@ -183,10 +181,11 @@ class Pipeline:
         settings: Settings | None = None,
         *,
         format: Literal["text", "json"] = "text",
+        role: str = "",
     ) -> str:
         """The free derivation of `sql`."""
         prepared = self._prepare(sql, _typed(parameters, ()))
-        found = _explained(prepared, self.policy, settings or Settings(), self.dialect)
+        found = _explained(prepared, self.policy, settings or Settings(), role, self.dialect)
         return found.text() if format == "text" else json.dumps(found.as_json(), indent=2)
 
     # ------------------------------------------------------------ answering
@@ -203,10 +202,10 @@ class Pipeline:
         """Charge, read, release. Nothing is charged when this raises before the read."""
         settings = settings or Settings()
         prepared = self._prepare(sql, _typed(parameters, parameter_types))
-        cost = price(prepared.plan, epsilons(self.policy, settings))
+        cost = price(prepared.plan, epsilons(self.policy, settings, role))
         calls = await self._open_calls(prepared.plan, settings, role)
-        charges = self._charges(cost, calls)
-        _within_limit(charges, settings)
+        charges = self._charges(cost, calls, role)
+        _check_price(charges, self.policy, settings, role)
         query = await self._charge(charges, sql, role)
         try:
             rows = await self._run(prepared, cost, calls)
@@ -224,7 +223,7 @@ class Pipeline:
         """The functions in FROM, checked and priced; they may read what is public."""
         env = Environment(
             self.policy,
-            epsilons(self.policy, settings),
+            epsilons(self.policy, settings, role),
             self.dialect,
             role,
             self.backend.identity,
@@ -233,8 +232,9 @@ class Pipeline:
         )
         return {i: await FUNCTIONS[c.function].open(env, c.arguments) for i, c in plan.calls()}
 
-    def _charges(self, cost: Price, calls: Mapping[int, Opened]) -> list[Charge]:
+    def _charges(self, cost: Price, calls: Mapping[int, Opened], role: str) -> list[Charge]:
         policies = {p.name: p for p in self.policy.policies}
+        today = self.ledger.today()
         whole = [
             Charge(p.name, p.entity, cost.charges[p.name], p.budget) for p in policies.values()
         ]
@@ -244,7 +244,10 @@ class Pipeline:
             for loss in call.losses
             for p in [policies[loss.policy]]
         ]
-        return list(paid([*whole, *own]))
+        return [
+            replace(charge, limits=limits(policies[charge.policy], role, today))
+            for charge in paid([*whole, *own])
+        ]
 
     async def _charge(self, charges: Sequence[Charge], sql: str, role: str) -> int | None:
         if not charges:
@@ -355,13 +358,15 @@ class Pipeline:
 
     def _accounts(self, charges: Sequence[Charge]) -> tuple[str, ...]:
         """What was charged and what is left."""
-        return tuple(self._account(charge) for charge in charges)
+        return tuple(chain(*(self._account(charge) for charge in charges)))
 
-    def _account(self, c: Charge) -> str:
+    def _account(self, c: Charge) -> Iterator[str]:
         spent = self.ledger.spent(self.backend.identity, c.entity, c.policy, c.member)
         left = f", {show(c.budget - spent)} of {show(c.budget)} left" if c.budget else ""
         whom = f" for one {c.entity}" if c.member else ""
-        return f"charged {show(c.epsilon)} to policy {c.policy}{whom}{left}"
+        yield f"charged {show(c.epsilon)} to policy {c.policy}{whom}{left}"
+        for limit, lost in self.ledger.towards(c, database=self.backend.identity):
+            yield f"{limit.name} has {show(limit.amount - lost)} of {show(limit.amount)} left"
 
     async def close(self) -> None:
         await self.backend.close()
@@ -370,11 +375,19 @@ class Pipeline:
         self.ledger.close()
 
 
-def _within_limit(charges: Sequence[Charge], settings: Settings) -> None:
+def _check_price(
+    charges: Sequence[Charge], policies: PolicySet, settings: Settings, role: str
+) -> None:
     totals: dict[str, Fraction] = {}
     for charge in charges:
         totals[charge.policy] = totals.get(charge.policy, Fraction(0)) + charge.epsilon
+    most = {p.name: p.most(role) for p in policies.policies}
     for policy, total in totals.items():
+        if (cap := most[policy]) is not None and total > cap:
+            raise BudgetExceeded(
+                f"the query costs {show(total)} under policy {policy}, where one query may cost {show(cap)}",
+                hint="Nothing was charged. A smaller dp4sql.epsilon, or fewer columns, cost less.",
+            )
         if settings.max_charge is not None and total > settings.max_charge:
             raise BudgetExceeded(
                 f"the query costs {show(total)} under policy {policy}, more than dp4sql.max_charge allows",

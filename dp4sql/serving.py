@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -15,6 +16,8 @@ from dp4sql.curator.differences import differences, engine_columns
 from dp4sql.errors import InvalidParameter, PolicyError
 from dp4sql.policy.labels import PolicySet
 from dp4sql.server import Options, Server
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ async def proxy(
     Nobody may connect before the database has shown the tables and columns that the policy names;
     PolicyError lists those it lacks.
     """
+    if options.trust and any(one.roles for one in policy.policies):
+        log.warning("roles have allowances, but without --users anyone may take any role's name")
     pipeline = dp4sql.open_pipeline(policy=policy, database=database, ledger=ledger)
     try:
         await _require_schema(policy, pipeline.backend)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from dp4sql.budget.cost import Charge, show
+from dp4sql.budget.cost import Charge, Limit, show
 from dp4sql.budget.entry import START, Entry, Row, chain, from_row, to_row
 from dp4sql.errors import BudgetExceeded
 
@@ -154,7 +154,7 @@ class Book:
     def _check(self, charge: Charge, entry: Entry) -> None:
         account = (entry.database, charge.entity, charge.policy)
         self._open(account)
-        today = datetime.date.fromisoformat(max(entry.at, self.at)[:10])
+        today = datetime.date.fromisoformat(entry.at[:10])
         for name, most, lost in self._caps(account, charge, today):
             if lost + charge.epsilon > most:
                 raise _exceeded(name, charge, most, most - lost)
@@ -171,8 +171,15 @@ class Book:
             own = self.sums.get(((account, None, None), member), NOTHING)
             yield budget, charge.own_budget, own
         for limit in charge.limits:
-            days = None if limit.since is None else tuple(_days(limit.since, today))
-            yield limit.name, limit.amount, self.lost(account, member, limit.role, days)
+            yield limit.name, limit.amount, self.counted(account, member, limit, today)
+
+    def counted(
+        self, account: Account, member: str, limit: Limit, today: datetime.date
+    ) -> Fraction:
+        """What counts towards `limit` already."""
+        today = max(today, datetime.date.fromisoformat(self.at[:10])) if self.at else today
+        days = None if limit.since is None else tuple(_days(limit.since, today))
+        return self.lost(account, member, limit.role, days)
 
     def lost(
         self,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from dp4sql.budget.book import Account, Book, Mismatch
-from dp4sql.budget.cost import Charge, paid
+from dp4sql.budget.cost import Charge, Limit, paid
 from dp4sql.budget.database import open_database
 from dp4sql.budget.entry import COLUMNS, START, Entry, Kind, Row, from_row
 from dp4sql.budget.terms import loosened, terms, withdrawn
@@ -217,11 +217,27 @@ class Ledger:
     def spent(self, database: str, entity: str, policy: str, member: str = "") -> Fraction:
         """What a member has lost so far; with no member, the most that any may have. As of the last charge
         or `refresh` here: other processes may have charged since."""
+        return self._known().lost((database, entity, policy), member)
+
+    def _known(self) -> Book:
         book = self._book
         if book is None:
             with self._lock, self._transaction(durable=False) as book:
                 pass
-        return book.lost((database, entity, policy), member)
+        return book
+
+    def towards(self, charge: Charge, *, database: str) -> list[tuple[Limit, Fraction]]:
+        """What counts already towards each limit of `charge`, as of the last charge or `refresh` here."""
+        account = (database, charge.entity, charge.policy)
+        book = self._known()
+        return [
+            (limit, book.counted(account, charge.member, limit, self.today()))
+            for limit in charge.limits
+        ]
+
+    def today(self) -> datetime.date:
+        """The UTC day of the next entry, unless the clock is behind the last one."""
+        return self._clock().date()
 
     def refresh(self) -> None:
         """Take in what other processes have charged."""

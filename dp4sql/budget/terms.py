@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 from dp4sql.budget.cost import show
-from dp4sql.policy.labels import Del, Label, Policy, Pub, Rep
+from dp4sql.policy.labels import OTHERS, Allowance, Del, Label, Policy, Pub, Rep
 
 Terms: TypeAlias = Mapping[str, Any]
 
@@ -18,11 +18,31 @@ def terms(policy: Policy) -> str:
     labels = {t: _label(label) for t, label in policy.labels.items() if not isinstance(label, Pub)}
     found = {
         "epsilon": str(policy.epsilon),
-        "budget": None if policy.budget is None else str(policy.budget),
+        "budget": _text(policy.budget),
         "labels": labels,
         "max_owned": dict(policy.max_owned),
+        "max_charge": _text(policy.max_charge),
+        "renewal": {window: str(amount) for window, amount in policy.renewal.items()},
+        "roles": {role: _allowance(own) for role, own in policy.roles.items()},
     }
-    return json.dumps(found, sort_keys=True)
+    # What is not declared is left out: a later version of dp4sql may declare more.
+    return json.dumps({k: v for k, v in found.items() if v or k in REQUIRED}, sort_keys=True)
+
+
+REQUIRED: Final = ("epsilon", "budget", "labels", "max_owned")
+
+
+def _text(amount: Fraction | None) -> str | None:
+    return None if amount is None else str(amount)
+
+
+def _allowance(own: Allowance) -> Terms:
+    renewal = {window: str(amount) for window, amount in own.renewal.items()}
+    return {
+        "budget": _text(own.budget),
+        "max_charge": _text(own.max_charge),
+        "renewal": renewal,
+    }
 
 
 def _label(label: Label) -> str | list[str]:
@@ -43,6 +63,9 @@ def loosened(name: str, before: str, after: str) -> list[str]:
     changes = [
         *_larger("epsilon of a query", old["epsilon"], new["epsilon"]),
         *_larger("budget", old["budget"], new["budget"]),
+        *_costlier(old, new),
+        *_renewed("budget", old, new),
+        *_roles(old.get("roles", {}), new.get("roles", {})),
         *_weaker(old["labels"], new["labels"]),
         *_fewer(old["max_owned"], new["max_owned"]),
     ]
@@ -61,6 +84,35 @@ def _larger(what: str, old: str | None, new: str | None) -> list[str]:
         return []
     now = "without limit" if new is None else show(Fraction(new))
     return [f"its {what} was {show(Fraction(old))} and is {now}"]
+
+
+def _costlier(old: Terms, new: Terms) -> list[str]:
+    if "max_charge" not in {*old, *new}:
+        return []
+    before, after = (t.get("max_charge", t["epsilon"]) for t in (old, new))
+    return _larger("maximum for a query", before, after)
+
+
+def _renewed(whose: str, old: Terms, new: Terms) -> list[str]:
+    before, after = old.get("renewal", {}), new.get("renewal", {})
+    return [
+        found
+        for window in before
+        for found in _larger(f"{whose} of a {window}", before[window], after.get(window))
+    ]
+
+
+def _roles(old: Mapping[str, Terms], new: Mapping[str, Terms]) -> list[str]:
+    """Allowances that are larger, or gone; a role that is not named has the one of public."""
+    found = []
+    for role in {**old, **new}:
+        before, after = (t.get(role) or t.get(OTHERS) or {} for t in (old, new))
+        whose = f"allowance of role {role}"
+        found += _larger(whose, before.get("budget"), after.get("budget"))
+        most = f"maximum for a query of role {role}"
+        found += _larger(most, before.get("max_charge"), after.get("max_charge"))
+        found += _renewed(whose, before, after)
+    return found
 
 
 def _weaker(

@@ -26,7 +26,6 @@ class PolicyFile(FileModel):
         description="{policy: {entity: ..., epsilon: ..., labels: {...}}}, at least one",
     )
     comment: str | None = Field(None, description="what the data set is")
-    accounting: Section = Field(None, description="a mapping: how losses add up")
     certify: CertifyModel | None = Field(
         None, description="{defaults: {...}, templates: {...}}, statements that may be certified"
     )
@@ -37,7 +36,6 @@ class PolicyFile(FileModel):
         None,
         description="{profile: {entity: ..., fields: {...}}}, what may be released of one entity",
     )
-    roles: Section = Field(None, description="a mapping: who may spend how much")
 
 
 class _Generator(GenerateJsonSchema):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from dp4sql.algebra.schema import Schema
 from dp4sql.policy.lines import Lines
@@ -30,6 +30,20 @@ class Pub:
 
 Label: TypeAlias = Del | Rep | Pub
 
+Window: TypeAlias = Literal["day", "week", "month"]
+OTHERS: Final = "public"
+"""Stands for each role that has no allowance under its own name, as PUBLIC does in Postgres."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What may be spent: in all, by one query, and since the start of each day, week or month. None, or a
+    window that is left out, is no limit of the kind."""
+
+    budget: Fraction | None = None
+    max_charge: Fraction | None = None
+    renewal: Mapping[Window, Fraction] = field(default_factory=dict)
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -37,7 +51,8 @@ class Policy:
 
     `labels` has an entry for every table the entity owns (itself included), and may have more.
     `budget` is the total epsilon the ledger admits, None for no limit. `epsilon` is what one query
-    spends unless the session asks otherwise. `max_owned` maps a table to a declared bound on the
+    spends unless the session asks otherwise, for more up to `max_charge`. `renewal` limits each day,
+    week or month besides, and `roles` each role. `max_owned` maps a table to a declared bound on the
     rows one entity owns in it, where that is tighter than Definition 6.1.
     """
 
@@ -48,6 +63,25 @@ class Policy:
     budget: Fraction | None = None
     max_owned: Mapping[str, int] = field(default_factory=dict)
     comment: str | None = None
+    max_charge: Fraction | None = None
+    renewal: Mapping[Window, Fraction] = field(default_factory=dict)
+    roles: Mapping[str, Allowance] = field(default_factory=dict)
+
+    def allowance(self, role: str) -> Allowance:
+        """What `role` may spend, within what everybody may."""
+        return self.roles.get(role) or self.roles.get(OTHERS) or Allowance()
+
+    def most(self, role: str) -> Fraction | None:
+        """What one query of `role` may cost; None where nothing is declared."""
+        declared = (self.max_charge, self.allowance(role).max_charge)
+        return min((most for most in declared if most is not None), default=None)
+
+    def epsilon_of(self, asked: Fraction | None, role: str) -> Fraction:
+        """What a query of `role` may lose: the default, or what the session asks for, within its limits."""
+        most = self.most(role)
+        if asked is None:
+            return self.epsilon if most is None else min(self.epsilon, most)
+        return min(asked, self.epsilon if most is None else most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,11 @@ from dp4sql.policy.source import Source, canonical, read
 from dp4sql.policy.tables import build_schema
 
 SECTIONS: Final = (
-    "accounting",
     "certify",
     "data_version",
     "defaults",
     "domains",
     "profiles",
-    "roles",
 )
 
 

@@ -201,6 +201,32 @@ class RepModel(FileModel):
     ] = Field(description="[column, ...] or all, which is every column but the key")
 
 
+class RenewalModel(FileModel):
+    """Amounts that are available anew at midnight UTC."""
+
+    day: Positive | None = Field(None, description="what may be spent each day, such as 1")
+    week: Positive | None = Field(
+        None, description="what may be spent each week from Monday on, such as 5"
+    )
+    month: Positive | None = Field(
+        None, description="what may be spent each calendar month, such as 10"
+    )
+
+
+class AllowanceModel(FileModel):
+    """What one role may spend under a policy, within what everybody may."""
+
+    budget: Positive | None = Field(
+        None, description="what all queries of the role may spend together, such as 5"
+    )
+    max_charge: Positive | None = Field(
+        None, description="what one query of the role may cost, such as 0.5"
+    )
+    renewal: RenewalModel | None = Field(
+        None, description="{day: 1}, {week: 5} or {month: 10}, or several of them"
+    )
+
+
 class PolicyModel(FileModel):
     """What is private of one entity, and how strongly."""
 
@@ -224,5 +250,26 @@ class PolicyModel(FileModel):
         default_factory=dict,
         description="{table: most rows one entity owns in it}, where that is known to be less "
         "than what max_frequency implies",
+    )
+    max_charge: Positive | None = Field(
+        None,
+        description="what one query may cost at most, such as 2: up to it a session may ask for more "
+        "than epsilon",
+    )
+    renewal: RenewalModel | None = Field(
+        None,
+        description="{day: 1}, {week: 5} or {month: 10}, or several of them: what all queries together "
+        "may spend in each, besides the budget",
+    )
+    roles: dict[
+        str,
+        Annotated[
+            Annotated[AllowanceModel, Tag("(limits)")] | Annotated[Positive, Tag("(amount)")],
+            by_shape("(limits)", "(amount)"),
+        ],
+    ] = Field(
+        default_factory=dict,
+        description="{role: budget} or {role: {budget: ..., max_charge: ..., renewal: ...}}; the role "
+        "public stands for each one that is not named",
     )
     comment: str | None = Field(None, description="what the policy protects, in words")

@@ -1,4 +1,4 @@
-"""The `policies:` section as Policies, reporting unknown names and budgets that make no sense."""
+"""The `policies:` section as Policies, reporting unknown names and labels that make no sense."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import assert_never
 
 from dp4sql.algebra.schema import Schema
 from dp4sql.policy.labels import Del, Label, Policy, Pub, Rep
+from dp4sql.policy.limits import allowance, amounts, check_limits
 from dp4sql.policy.lines import Where
 from dp4sql.policy.models import PolicyModel, RepModel
 from dp4sql.policy.source import Source, suggest
@@ -29,12 +30,7 @@ def _policy(name: str, model: PolicyModel, schema: Schema, source: Source) -> Po
     for section, tables in (("labels", model.labels), ("max_owned", model.max_owned)):
         for table in tables:
             _known_tables([table], (*where, section, table), source)
-    sound = not source.broken((*where, "epsilon"))
-    if sound and model.budget is not None and model.budget < model.epsilon:
-        found = f"budget {float(model.budget):g} is below epsilon {float(model.epsilon):g}"
-        hint = "no query could be answered: raise the budget or lower epsilon"
-        source.report((*where, "budget"), found, hint)
-    return Policy(
+    policy = Policy(
         name=name,
         entity=model.entity,
         epsilon=model.epsilon,
@@ -45,7 +41,13 @@ def _policy(name: str, model: PolicyModel, schema: Schema, source: Source) -> Po
         budget=model.budget,
         max_owned=dict(model.max_owned),
         comment=model.comment,
+        max_charge=model.max_charge,
+        renewal=amounts(model.renewal),
+        roles={role: allowance(of_role) for role, of_role in model.roles.items()},
     )
+    if not source.broken((*where, "epsilon")):
+        check_limits(policy, source)
+    return policy
 
 
 def _known_tables(names: Iterable[str], where: Where, source: Source) -> None:

@@ -39,6 +39,10 @@ class Source:
         """Whether a problem was reported at `where` or inside it."""
         return any(at[: len(where)] == where for at, _ in self.reports)
 
+    def has(self, where: Where) -> bool:
+        """Whether the file has an entry at `where`."""
+        return where in self.lines.marks
+
     def names(self, *where: str | int) -> list[str]:
         """The keys of the mapping at `where` as the file has them, sound or not."""
         here = self.content

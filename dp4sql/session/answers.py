@@ -120,7 +120,9 @@ class Answers:
         with placed(command.query):
             values = self._values(whole.inner, arguments)
             own = self._state.current.own
-            text = self._pipeline.explain(command.query.text, values, own, format=command.format)
+            text = self._pipeline.explain(
+                command.query.text, values, own, format=command.format, role=self._role
+            )
         lines = [text] if command.format == "json" else text.splitlines()
         column = OutputColumn("QUERY PLAN", TEXT)
         rows: list[tuple[Value, ...]] = [(line,) for line in lines]

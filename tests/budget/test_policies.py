@@ -12,7 +12,7 @@ import pytest
 from dp4sql.budget.cost import Charge
 from dp4sql.budget.ledger import Ledger
 from dp4sql.errors import BudgetExceeded
-from dp4sql.policy.labels import Del, Label, Policy, Pub, Rep
+from dp4sql.policy.labels import Allowance, Del, Label, Policy, Pub, Rep
 from tests.budget.conftest import Where
 
 LABELS: Mapping[str, Label] = {
@@ -92,6 +92,38 @@ def test_looser_terms_are_told_once(tmp_path: Path, words: str, later: Policy) -
     ]
     assert ledger.open_accounts([later], database="db") == []
     assert [entry.kind for entry in ledger.entries()] == ["open", "terms"]
+
+
+LIMITED = replace(
+    policy("p"),
+    max_charge=Fraction(2),
+    renewal={"week": Fraction(5)},
+    roles={"ann": Allowance(Fraction(5)), "public": Allowance(Fraction(2))},
+)
+LOOSER_LIMITS = {
+    "its maximum for a query was 2 and is 3": replace(LIMITED, max_charge=Fraction(3)),
+    "its budget of a week was 5 and is without limit": replace(LIMITED, renewal={}),
+    "its allowance of role ann was 5 and is 6": replace(
+        LIMITED, roles={**LIMITED.roles, "ann": Allowance(Fraction(6))}
+    ),
+    "its allowance of role bob was 2 and is 3": replace(
+        LIMITED, roles={**LIMITED.roles, "bob": Allowance(Fraction(3))}
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "later"), LOOSER_LIMITS.items(), ids=list(LOOSER_LIMITS))
+def test_looser_limits_are_told(tmp_path: Path, words: str, later: Policy) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.open_accounts([policy("p")], database="db")
+    allowed = ledger.open_accounts([LIMITED], database="db")
+    assert allowed == ["policy p is looser than before: its maximum for a query was 1 and is 2"]
+    assert ledger.open_accounts([later], database="db") == [
+        f"policy p is looser than before: {words}"
+    ]
+    stricter = replace(LIMITED, roles={role: Allowance(Fraction(1)) for role in LIMITED.roles})
+    ledger.open_accounts([LIMITED], database="db")
+    assert ledger.open_accounts([stricter], database="db") == []
 
 
 def test_stricter_terms_are_no_news(tmp_path: Path) -> None:

@@ -37,14 +37,18 @@ def policy() -> dict[str, Any]:
 class Proxy:
     """A server listening on a free port of 127.0.0.1; `call` runs a coroutine on its loop."""
 
-    def __init__(self, folder: Path, options: Options = OPTIONS) -> None:
+    def __init__(
+        self, folder: Path, options: Options = OPTIONS, content: dict[str, Any] | None = None
+    ) -> None:
         database = folder / "university.duckdb"
         university.generate(database)
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.pipeline = dp4sql.open_pipeline(
-            policy=policy(), database=f"duckdb:///{database}", ledger=folder / "test.ledger"
+            policy=content or policy(),
+            database=f"duckdb:///{database}",
+            ledger=folder / "test.ledger",
         )
         self.server = self.call(self._make(options))
         self.port = self.call(self.server.listen("127.0.0.1", 0))
@@ -64,8 +68,8 @@ class Proxy:
 
 
 @contextlib.contextmanager
-def proxy(folder: Path, **changes: Any) -> Iterator[Proxy]:
-    running = Proxy(folder, replace(OPTIONS, **changes))
+def proxy(folder: Path, content: dict[str, Any] | None = None, **changes: Any) -> Iterator[Proxy]:
+    running = Proxy(folder, replace(OPTIONS, **changes), content)
     try:
         yield running
     finally:
