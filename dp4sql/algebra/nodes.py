@@ -14,7 +14,7 @@ from dp4sql.algebra.expr import Expr
 from dp4sql.algebra.schema import Table
 from dp4sql.algebra.types import Type, Value
 
-JoinKind: TypeAlias = Literal["inner", "left", "right", "full"]
+JoinKind: TypeAlias = Literal["inner", "left", "full"]
 AggregateFunction: TypeAlias = Literal[
     "count_star",
     "count",
@@ -55,7 +55,10 @@ class Project:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Join:
-    """Equi-join on `pairs` (left id, right id); no pairs is a cross join. `residual` is the rest of ON."""
+    """Equi-join on `pairs` (left id, right id); no pairs is a cross join. `residual` is the rest of ON.
+
+    RIGHT JOIN is a left join with its sides exchanged.
+    """
 
     left: Node
     right: Node

@@ -17,6 +17,7 @@ from dp4sql.algebra.nodes import (
     Distinct,
     Fetched,
     Join,
+    JoinKind,
     Limit,
     Node,
     Project,
@@ -35,6 +36,7 @@ from dp4sql.algebra.schema import ForeignKey, Schema, Table
 from dp4sql.errors import Refused, Unsupported
 from dp4sql.infer import binary, unary
 from dp4sql.infer.facts import Anchor, Facts, orientations, touches, uses
+from dp4sql.infer.rules import Rule
 from dp4sql.infer.terms import Distinct as DistinctMap
 from dp4sql.infer.terms import Term, Terms, changed, comes_or_goes, map_distinct, show, tidy, total
 from dp4sql.policy.labels import Del, Policy, Pub, Rep
@@ -42,7 +44,7 @@ from dp4sql.policy.labels import Del, Policy, Pub, Rep
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    rule: str
+    rule: Rule
     terms: Terms
     premises: tuple[Derivation, ...] = ()
     about: str = ""
@@ -83,7 +85,7 @@ class Deriver:
                 return self._scan(node)
             case Select(child, predicate):
                 below = self._below(child, predicate)
-                rule = "T-Sel3" if self._cuts(below.terms, predicate) else "T-Sel1/2"
+                rule: Rule = "T-Sel3" if self._cuts(below.terms, predicate) else "T-Sel1/2"
                 return Derivation(rule, unary.select(below.terms, predicate), (below,))
             case Project(child, outputs):
                 below = self._below(child, *(expr for _, expr in outputs))
@@ -146,19 +148,20 @@ class Deriver:
         table = node.table
         n = self.owned.get(table.name, 0)
         about = f"{table.name} {node.alias}" if node.alias != table.name else table.name
-        side = "E" if table.name == self.policy.entity else "F"
+        entity = table.name == self.policy.entity
         if n == 0:
             return Derivation("X-NotOwned", (), about=about)
         distinct = self._base_distinct(table, node.alias)
         match self.policy.labels.get(table.name, Pub()):
             case Del():
-                return Derivation(f"{side}-Del", (Term("Del", n, distinct=distinct),), about=about)
+                deleted = (Term("Del", n, distinct=distinct),)
+                return Derivation("E-Del" if entity else "F-Del", deleted, about=about)
             case Rep(attributes):
                 attrs = frozenset(f"{node.alias}.{a}" for a in attributes)
                 terms = tidy((Term("Rep", n, attrs, distinct),))
-                return Derivation(f"{side}-Rep", terms, about=about)
+                return Derivation("E-Rep" if entity else "F-Rep", terms, about=about)
             case Pub():
-                return Derivation(f"{side}-Pub", (), about=about)
+                return Derivation("E-Pub" if entity else "F-Pub", (), about=about)
 
     def _owning_keys(self, table: Table) -> list[ForeignKey]:
         return [fk for fk in table.foreign_keys if self.owned.get(fk.references, 0) != 0]
@@ -204,7 +207,7 @@ class Deriver:
         general = self._general(node)
         if keyed is not None and keyed.n <= total(general):
             return Derivation("T-Key", tidy((keyed,)), premises)
-        names = {"inner": "T-Join", "left": "X-Left", "right": "X-Right", "full": "X-Full"}
+        names: dict[JoinKind, Rule] = {"inner": "T-Join", "left": "X-Left", "full": "X-Full"}
         return Derivation(names[node.kind], general, premises)
 
     def _matched(self, node: Join) -> Terms:
@@ -216,12 +219,12 @@ class Deriver:
         return terms if node.residual is None else unary.select(terms, node.residual)
 
     def _general(self, node: Join) -> Terms:
-        """X-Left, X-Right, X-Full: the matched rows, and the unmatched ones as an anti join, padded."""
+        """X-Left, X-Full: the matched rows, and the unmatched ones as an anti join, padded."""
         terms = self._matched(node)
         turned = tuple((b, a) for a, b in node.pairs)
         if node.kind in ("left", "full"):
             terms += self._semi_terms(node.left, node.right, node.pairs, node.residual)
-        if node.kind in ("right", "full"):
+        if node.kind == "full":
             terms += self._semi_terms(node.right, node.left, turned, node.residual)
         return tidy(terms)
 
@@ -268,7 +271,6 @@ class Deriver:
         if not premises[0].terms and not premises[1].terms:
             return Derivation("X-Public", (), premises)
         terms = self._semi_terms(node.left, node.right, node.pairs, node.residual)
-        rule = "X-Anti" if node.anti else "X-Semi"
         keyed = self._semi_keyed(node)
         if keyed is not None and keyed.n <= total(terms):
             return Derivation("X-SemiKey", tidy((keyed,)), premises)
@@ -287,7 +289,7 @@ class Deriver:
             )
             if total(capped) <= total(terms):
                 return Derivation("X-Hang", capped, premises)
-        return Derivation(rule, terms, premises)
+        return Derivation("X-Anti" if node.anti else "X-Semi", terms, premises)
 
     def _semi_keyed(self, node: Semi) -> Term | None:
         """X-SemiKey. IN over the key of an anchored parent is a key join without the parent's columns."""
@@ -368,7 +370,7 @@ class Deriver:
             return Derivation(special[0], special[1], (below,))
         return Derivation("T-Grp", general, (below,))
 
-    def _group_left(self, node: Aggregate) -> tuple[str, Terms] | None:
+    def _group_left(self, node: Aggregate) -> tuple[Rule, Terms] | None:
         """X-GrpLeft where the groups are single rows of the left side of a LEFT JOIN."""
         join, arguments, names = _peel(node)
         if join is None or join.kind != "left":

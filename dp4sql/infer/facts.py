@@ -203,8 +203,6 @@ def _join_columns(facts: Facts, node: Join) -> Columns:
             return both if node.residual is None else narrowed(both, node.residual)
         case "left":
             return {**left, **_padded(right)}
-        case "right":
-            return {**_padded(left), **right}
         case "full":
             return {**_padded(left), **_padded(right)}
 
@@ -374,10 +372,6 @@ def _join_freq(facts: Facts, node: Join, on: frozenset[str], nulls: bool) -> Bou
             if x2 and not nulls:
                 return _matched_freq(facts, node, x1, x2, nulls)
             return times(facts.freq(left, x1, nulls), most(1, facts.freq(right, k2)))
-        case "right":
-            if x1 and not nulls:
-                return _matched_freq(facts, node, x1, x2, nulls)
-            return times(facts.freq(right, x2, nulls), most(1, facts.freq(left, k1)))
         case "full":
             if x1 and x2 and not nulls:
                 return _matched_freq(facts, node, x1, x2, nulls)
@@ -461,8 +455,6 @@ def orientations(
             ]
         case "left":
             return [(node.left, node.right, node.pairs, True)]
-        case "right":
-            return [(node.right, node.left, turned, True)]
         case "full":
             return []
 

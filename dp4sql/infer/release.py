@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from dp4sql.algebra.bounds import Bound, most, plus, times
 from dp4sql.infer import unary
+from dp4sql.infer.rules import Rule
 from dp4sql.infer.terms import Attrs, Term, Terms, seen_through
 
 
@@ -32,7 +33,7 @@ class Sensitivity:
     """The bound, the rule that gave it and the terms it was read off."""
 
     bound: Bound
-    rule: str
+    rule: Rule
 
 
 def sensitivity(terms: Terms, keys: Attrs, summand: Summand) -> Sensitivity:
@@ -40,13 +41,14 @@ def sensitivity(terms: Terms, keys: Attrs, summand: Summand) -> Sensitivity:
 
     Raises nothing: an infinite bound is returned as INF and refused by the caller, who can say why.
     """
-    name = "S-Cnt" if summand.low == summand.high == 1 else "S-Sum"
+    counts = summand.low == summand.high == 1
     if summand.distinct and summand.column is not None:
         seen = keys | {summand.column}
         terms = unary.distinct(seen_through(terms, seen), seen)
     if keys:
-        return Sensitivity(plus(*(_grouped(term, keys, summand) for term in terms)), name)
-    return Sensitivity(_ungrouped(terms, summand), f"X-{name[2:]}1")
+        bound = plus(*(_grouped(term, keys, summand) for term in terms))
+        return Sensitivity(bound, "S-Cnt" if counts else "S-Sum")
+    return Sensitivity(_ungrouped(terms, summand), "X-Cnt1" if counts else "X-Sum1")
 
 
 def _reach(summand: Summand) -> Fraction:

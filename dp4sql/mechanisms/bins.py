@@ -86,7 +86,7 @@ def _leaf(id: str, type: Type, node: Node, found: Origin, padded: bool) -> Expr:
 
 
 def _join_origin(node: Join, found: Origin, padded: bool) -> dict[str, Expr]:
-    left = _side_origin(node.left, found, padded, node.kind in ("right", "full"))
+    left = _side_origin(node.left, found, padded, node.kind == "full")
     right = _side_origin(node.right, found, padded, node.kind in ("left", "full"))
     names = {**left, **right}
     if node.kind == "inner" and not padded:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dp4sql.algebra.expr import Call, Col, Expr, conjunction, reads
-from dp4sql.algebra.nodes import Join, Node, Scan, Select, columns, ids, walk_nodes
+from dp4sql.algebra.nodes import Join, JoinKind, Node, Scan, Select, columns, ids, walk_nodes
 from dp4sql.algebra.types import FLOATS, INTEGERS, TEXTS, Type
 from dp4sql.infer.facts import Facts
 
@@ -159,7 +159,7 @@ def assemble(facts: Facts, relations: Iterable[Node], conditions: Iterable[Expr]
     return Select(tree, conjunction(tuple(rest))) if rest else tree
 
 
-def outer_join(left: Node, right: Node, kind: str, on: list[Expr]) -> Node:
+def outer_join(left: Node, right: Node, kind: JoinKind, on: list[Expr]) -> Node:
     """LEFT or FULL join: equalities become pairs, conditions on the right alone filter it first."""
     mine, theirs = ids(left), ids(right)
     pairs, rest, early = [], [], []
@@ -176,7 +176,7 @@ def outer_join(left: Node, right: Node, kind: str, on: list[Expr]) -> Node:
     if early:
         right = Select(right, conjunction(tuple(early)))
     residual = conjunction(tuple(rest)) if rest else None
-    return Join(left, right, kind, tuple(pairs), residual)  # type: ignore[arg-type]
+    return Join(left, right, kind, tuple(pairs), residual)
 
 
 def linked(trees: list[Node], conditions: Iterable[Expr], seed: frozenset[str]) -> list[int]:

@@ -131,9 +131,7 @@ class Renderer:
         parts = [f"{names[a]} = {names[b]}" for a, b in node.pairs]
         if node.residual is not None:
             parts.append(self.expr(node.residual, names))
-        word = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}[
-            node.kind
-        ]
+        word = {"inner": "JOIN", "left": "LEFT JOIN", "full": "FULL JOIN"}[node.kind]
         source = f"{left.source} {word} {_bracket(right.source)} ON {' AND '.join(parts) or 'TRUE'}"
         return Block(source, left.where + right.where, names)
 
