@@ -30,6 +30,7 @@ from dp4sql.errors import (
     Unsupported,
 )
 from dp4sql.sql import literals
+from dp4sql.sql.intervals import interval
 from dp4sql.sql.operators import (
     ANALYTIC,
     ARITHMETIC,
@@ -101,7 +102,7 @@ class Expressions:
         unit = str(e.args["unit"]) if e.args.get("unit") is not None else None
         text = str(e.this.this) if isinstance(e.this, exp.Literal) else ""
         try:
-            return Lit(literals.interval(text, unit), INTERVAL)  # type: ignore[arg-type]
+            return Lit(interval(text, unit), INTERVAL)  # type: ignore[arg-type]
         except ValueError:
             raise InvalidText(
                 f'invalid input syntax for type interval: "{text}"',

@@ -20,6 +20,7 @@ from dp4sql.algebra.types import (
     Value,
 )
 from dp4sql.errors import InvalidText
+from dp4sql.sql.intervals import interval
 
 
 def number_literal(text: str) -> tuple[Value, Type]:
@@ -56,6 +57,8 @@ _EXAMPLES = {
 
 def _read(text: str, type: Type) -> Value:
     kind = type.kind
+    if kind == "character":
+        return text.rstrip(" ")  # blanks at its end mean nothing, and are not compared
     if kind in TEXTS or kind == "unknown":
         return text
     if kind in INTEGERS:
@@ -79,39 +82,6 @@ def _boolean(text: str) -> bool:
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
     raise ValueError
-
-
-_UNITS = {
-    "year": ("months", 12),
-    "month": ("months", 1),
-    "mon": ("months", 1),
-    "week": ("days", 7),
-    "day": ("days", 1),
-    "hour": ("micros", 3_600_000_000),
-    "minute": ("micros", 60_000_000),
-    "min": ("micros", 60_000_000),
-    "second": ("micros", 1_000_000),
-    "sec": ("micros", 1_000_000),
-    "quarter": ("months", 3),
-    "decade": ("months", 120),
-}
-
-
-def interval(text: str, unit: str | None = None) -> Interval_:
-    """'3 months', '1 year 2 days', or a bare number with a unit beside it."""
-    parts = re.findall(r"([+-]?\d+)\s*([a-zA-Z]*)", text)
-    if not parts or re.sub(r"[+-]?\d+\s*[a-zA-Z]*|\s", "", text):
-        raise ValueError(text)
-    totals = {"months": 0, "days": 0, "micros": 0}
-    for amount, name in parts:
-        name = (name or unit or "second").lower().rstrip("s")
-        field, factor = _UNITS[name] if name in _UNITS else _bad(text)
-        totals[field] += int(amount) * factor
-    return Interval_(**totals)
-
-
-def _bad(text: str) -> tuple[str, int]:
-    raise ValueError(text)
 
 
 def shift(start: datetime.date, by: Interval_, sign: int) -> datetime.date | datetime.datetime:

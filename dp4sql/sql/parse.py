@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import itertools
+import re
 from collections.abc import Iterable
+from typing import Final
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import TokenType
 
 from dp4sql.errors import ReadOnly, SyntaxError_, Unsupported
 
 MAX_LENGTH = 1_000_000
+_NUMBER_AND_UNIT: Final = re.compile(r"\s*-?\d+(\.\d+)?\s*[a-zA-Z]*\s*")
 
 
 def parse(sql: str) -> exp.Expr:
@@ -20,6 +25,7 @@ def parse(sql: str) -> exp.Expr:
         raise Unsupported(f"statement longer than {MAX_LENGTH} characters")
     try:
         found = [tree for tree in sqlglot.parse(sql, read="postgres") if tree is not None]
+        _whole_intervals(sql)
     except ParseError as error:
         raise _syntax(error, sql) from None
     except (TokenError, RecursionError):
@@ -35,6 +41,23 @@ def parse(sql: str) -> exp.Expr:
             position=position(found[1]),
         )
     return _only_queries(found[0])
+
+
+def _whole_intervals(sql: str) -> None:
+    """sqlglot keeps one number and its unit of INTERVAL '1 day 02:00' and drops the rest."""
+    if "interval" not in sql.lower():
+        return
+    tokens = sqlglot.tokenize(sql, read="postgres")
+    for word, text in itertools.pairwise(tokens):
+        if word.token_type != TokenType.INTERVAL or text.token_type != TokenType.STRING:
+            continue
+        kept = exp.INTERVAL_STRING_RE.findall(text.text)
+        if len(kept) == 1 and not _NUMBER_AND_UNIT.fullmatch(text.text):
+            raise Unsupported(
+                f"INTERVAL '{text.text}' is not supported",
+                hint=f"Write it as a cast: '{text.text}'::interval.",
+                position=text.start + 1,
+            )
 
 
 def _syntax(error: ParseError, sql: str) -> SyntaxError_:

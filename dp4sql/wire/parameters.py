@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from dp4sql.algebra.types import Kind, Type, Value
 from dp4sql.errors import InvalidText
+from dp4sql.sql.intervals import interval
 from dp4sql.wire import intervals, numerics
 from dp4sql.wire.values import BINARY_FORMAT, EPOCH, EPOCH_DAY, MICROSECOND, single
 
@@ -22,7 +23,7 @@ def decode(type: Type, code: int, data: bytes, zone: datetime.tzinfo = datetime.
     """A parameter's value. Raises InvalidText on bytes that are not of its type."""
     reader = _BINARY_IN[type.kind] if code == BINARY_FORMAT else _TEXT_IN[type.kind]
     try:
-        value = reader(data)
+        value: Value = reader(data)
     except (ValueError, OverflowError, InvalidOperation, struct.error):
         form = "binary" if code == BINARY_FORMAT else "text"
         raise InvalidText(f"invalid {form} value for type {type.kind}") from None
@@ -100,7 +101,7 @@ def _datetime_binary(data: bytes) -> datetime.datetime:
     return EPOCH + micros * MICROSECOND
 
 
-_TEXT_IN: Final[dict[Kind, Callable[[bytes], Value]]] = {
+_TEXT_IN: Final[dict[Kind, Callable[[bytes], Any]]] = {
     "boolean": _boolean,
     "bigint": _integer("bigint"),
     "smallint": _integer("smallint"),
@@ -109,17 +110,17 @@ _TEXT_IN: Final[dict[Kind, Callable[[bytes], Value]]] = {
     "real": lambda data: single(float(_words(data))),
     "double precision": lambda data: float(_words(data)),
     "unknown": _string,
-    "character": _string,
+    "character": lambda data: _string(data).rstrip(" "),
     "character varying": _string,
     "date": _date,
     "timestamp without time zone": _naive,
     "timestamp with time zone": _datetime,
-    "interval": lambda data: intervals.from_text(_words(data)),
+    "interval": lambda data: interval(_words(data)),
     "numeric": lambda data: numerics.from_text(_words(data)),
     "uuid": lambda data: uuid.UUID(_words(data)),
 }
 
-_BINARY_IN: Final[dict[Kind, Callable[[bytes], Value]]] = {
+_BINARY_IN: Final[dict[Kind, Callable[[bytes], Any]]] = {
     "boolean": _boolean_binary,
     "bigint": _unpack("!q"),
     "smallint": _unpack("!h"),
@@ -128,7 +129,7 @@ _BINARY_IN: Final[dict[Kind, Callable[[bytes], Value]]] = {
     "real": _unpack("!f"),
     "double precision": _unpack("!d"),
     "unknown": _string,
-    "character": _string,
+    "character": lambda data: _string(data).rstrip(" "),
     "character varying": _string,
     "date": _date_binary,
     "timestamp without time zone": _datetime_binary,

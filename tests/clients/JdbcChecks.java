@@ -35,13 +35,28 @@ public class JdbcChecks {
 
     static final String BELOW = "SELECT count(*) FROM student WHERE uid < ?";
 
-    static Map<String, Check> checks(String types, String majors) {
+    static Map<String, Check> checks(String types, String majors, String[] counts) {
         Map<String, Check> all = new LinkedHashMap<>();
         all.put("connect", c -> hold(c.getMetaData().getUserName().equals("ann")));
         all.put("parameters", c -> {
-            try (PreparedStatement s = c.prepareStatement(BELOW + " AND major <> ?")) {
-                s.setString(2, "CS");
-                below(s, 500);
+            Object[] values = {
+                true, (short) 7, -70000, 9007199254740993L, new BigDecimal("12.50"), 0.5f, 0.1, "hé", "abc",
+                "ab  ", java.time.LocalDate.of(2024, 2, 29),
+                java.time.LocalDateTime.of(2024, 2, 29, 1, 2, 3, 500_000_000),
+                java.time.OffsetDateTime.parse("2024-02-29T01:02:03Z"),
+                new org.postgresql.util.PGInterval("1 day 02:00:00"), new UUID(0, 1), null, 10, "CS"
+            };
+            hold(values.length == counts.length);
+            for (int i = 0; i < values.length; i++) {
+                try (PreparedStatement s = c.prepareStatement(counts[i])) {
+                    // From the fifth on the values are sent as binary, where the driver can.
+                    for (int use = 1; use <= 6; use++) {
+                        s.setObject(1, values[i]);
+                        try (ResultSet rows = s.executeQuery()) {
+                            if (!rows.next() || rows.getLong(1) <= 500) throw new AssertionError(counts[i]);
+                        }
+                    }
+                }
             }
         });
         all.put("results", c -> {
@@ -132,7 +147,7 @@ public class JdbcChecks {
     }
 
     public static void main(String[] args) throws Exception {
-        for (Map.Entry<String, Check> check : checks(args[1], args[2]).entrySet()) {
+        for (Map.Entry<String, Check> check : checks(args[1], args[2], Arrays.copyOfRange(args, 3, args.length)).entrySet()) {
             try (Connection c = DriverManager.getConnection(args[0])) {
                 check.getValue().run(c);
                 System.out.println(check.getKey());

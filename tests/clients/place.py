@@ -55,19 +55,27 @@ VALUES: dict[str, tuple[str, object]] = {
         "timestamptz '2024-02-29 01:02:03+00'",
         dt.datetime(2024, 2, 29, 1, 2, 3, tzinfo=dt.UTC),
     ),
-    "span": ("interval '1 day 02:00'", dt.timedelta(days=1, hours=2)),
+    "span": ("'1 day 02:00'::interval", dt.timedelta(days=1, hours=2)),
     "id": ("'00000000-0000-0000-0000-000000000001'::uuid", uuid.UUID(int=1)),
     "nothing": ("null::int", None),
 }
 ALL_TYPES = "SELECT " + ", ".join(f"{sql} AS {name}" for name, (sql, _) in VALUES.items())
 
-#: Conditions on private tables with one parameter each, in `%s` style, and a value for it.
+TYPES: dict[str, str] = {
+    "truth": "boolean", "small": "int2", "whole": "int", "big": "int8", "exact": "numeric(10, 2)",
+    "single": "float4", "double": "float8", "word": "text", "short": "varchar(5)",
+    "padded": "char(4)", "day": "date", "moment": "timestamp", "instant": "timestamptz",
+    "span": "interval", "id": "uuid", "nothing": "int",
+}  # fmt: skip
+
+#: Conditions on private rows with one parameter each, and a value that makes them true for over 500 of
+#: the 1,000 students: noise is far less than that.
 PARAMETERS: dict[str, tuple[str, object]] = {
-    "integer": ("student WHERE uid < {}", 500),
-    "text": ("student WHERE major = {}", "CS"),
-    "null": ("enrollment WHERE grade = {}", None),
-}
+    name: (f"CAST({{}} AS {TYPES[name]}) {'=' if value is not None else 'IS'} {sql}", value)
+    for name, (sql, value) in VALUES.items()
+} | {"column": ("uid > {}", 10), "domain": ("major <> {}", "CS")}
+PARAMETERS["nothing"] = ("CAST({} AS int) IS NULL", None)
 
 
-def counting(source: str, placeholder: str) -> str:
-    return f"SELECT count(*) FROM {source.format(placeholder)}"
+def counting(kind: str, placeholder: str) -> str:
+    return f"SELECT count(*) FROM student WHERE {PARAMETERS[kind][0].format(placeholder)}"

@@ -52,7 +52,7 @@ What a client meets here and not on a Postgres, on purpose:
   or reach other sessions (`pg_terminate_backend`) cannot be called.
 * Dates are shown as ISO, intervals in the style `postgres`, text is UTF-8; other choices are refused
   (22023) rather than ignored. `LISTEN` and `NOTIFY` are accepted and do nothing.
-* An interval with months or years cannot be a parameter of a private query, nor can an array.
+* An array cannot be a parameter of a private query.
 """
 
 

@@ -41,8 +41,7 @@ def test_connect(run: Callable[[Work], Any]) -> None:
 
 @pytest.mark.parametrize("kind", PARAMETERS)
 def test_parameters(run: Callable[[Work], Any], kind: str) -> None:
-    source, value = PARAMETERS[kind]
-    assert isinstance(run(lambda c: c.fetchval(counting(source, "$1"), value)), int)
+    assert run(lambda c: c.fetchval(counting(kind, "$1"), PARAMETERS[kind][1])) > 500
 
 
 def test_results(run: Callable[[Work], Any]) -> None:

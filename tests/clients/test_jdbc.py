@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.conftest import JDBC
-from tests.clients.place import ALL_TYPES, MAJORS, Place
+from tests.clients.place import ALL_TYPES, MAJORS, PARAMETERS, Place, counting
 
 CHECKS = (
     *("connect", "parameters", "results", "error", "prepared", "introspection", "cancel"),
@@ -22,9 +22,10 @@ def passed(place: Place) -> tuple[list[str], str]:
         f"jdbc:postgresql://localhost:{place.port}/{place.database}?user={place.user}"
         f"&password={place.password}&sslmode=verify-full&sslrootcert={place.root}"
     )
+    counts = [counting(kind, "?") for kind in PARAMETERS]
     program = Path(__file__).with_name("JdbcChecks.java")
     done = subprocess.run(
-        ["java", "-cp", str(JDBC), str(program), url, ALL_TYPES, MAJORS],
+        ["java", "-cp", str(JDBC), str(program), url, ALL_TYPES, MAJORS, *counts],
         capture_output=True,
         text=True,
         timeout=120,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import subprocess
@@ -9,12 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.place import ALL_TYPES, MAJORS, NAMES, Place
+from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, Place, counting
 
 CHECKS = (
     *("connect", "parameters", "results", "error", "prepared", "introspection", "cancel"),
     *("thousand", "transaction", "pool"),
 )
+
+
+def _plain(value: object) -> object:
+    """As JSON can hold it; node-postgres sends text."""
+    if isinstance(value, dt.timedelta):
+        return f"{value.total_seconds()} seconds"
+    return value if value is None or isinstance(value, bool | float) else str(value)
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +31,7 @@ def passed(place: Place, node_modules: Path) -> tuple[list[str], str]:
         "host": place.host, "port": place.port, "database": place.database, "user": place.user,
         "password": place.password, "root": str(place.root),
         "all_types": ALL_TYPES, "majors": MAJORS, "names": NAMES,
+        "parameters": [[counting(kind, "$1"), _plain(PARAMETERS[kind][1])] for kind in PARAMETERS],
     }  # fmt: skip
     script = Path(__file__).with_name("node_checks.js")
     done = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -50,6 +51,28 @@ def test_error(client: PGExecute) -> None:
     assert "nosuch" in message
     assert not ok
     assert next(client.run("SELECT 1"))[3] == "SELECT 1"
+
+
+def test_prepared(client: PGExecute) -> None:
+    next(client.run("PREPARE below AS SELECT count(*) FROM student WHERE uid < $1"))
+    for bound in (10, 20, 30):
+        assert next(client.run(f"EXECUTE below({bound})"))[3] == "SELECT 1"
+
+
+def test_cancel(client: PGExecute) -> None:
+    timer = threading.Timer(0.2, client.conn.cancel_safe)
+    timer.start()
+    ((_, _, _, message, _, ok, *_),) = client.run(
+        "SELECT pg_sleep(30)", on_error_resume=True, exception_formatter=str
+    )
+    timer.join()
+    assert "canceling statement" in message
+    assert not ok
+
+
+def test_thousand(client: PGExecute) -> None:
+    statuses = {next(client.run(f"SELECT {i}"))[3] for i in range(1000)}
+    assert statuses == {"SELECT 1"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 import signal
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from tests.clients.place import ALL_TYPES, MAJORS, NAMES, VALUES, Place
+from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Place, counting
 
 
 def psql(place: Place, *commands: str, options: tuple[str, ...] = ()) -> str:
@@ -36,6 +37,25 @@ def test_results(place: Place) -> None:
     assert len(lines[0].split("|")) == len(VALUES)
     majors = psql(place, MAJORS, options=("-At", "-F", "|")).splitlines()
     assert [line.split("|")[0] for line in majors] == NAMES
+
+
+@pytest.mark.parametrize("kind", PARAMETERS)
+def test_parameters(place: Place, kind: str) -> None:
+    """psql writes its variables into the text, quoted."""
+    value = PARAMETERS[kind][1]
+    text = f"{value.total_seconds()} s" if isinstance(value, dt.timedelta) else str(value)
+    given = "NULL" if value is None else ":'value'"
+    done = subprocess.run(
+        ["psql", "-X", "-At", "-v", f"value={text}", place.libpq], input=counting(kind, given),
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert int(done.stdout) > 500, done.stderr
+
+
+def test_prepared(place: Place) -> None:
+    each = [f"EXECUTE below({bound})" for bound in (10, 20, 30)]
+    prepare = "PREPARE below(int) AS SELECT count(*) FROM student WHERE uid < $1"
+    assert len(psql(place, prepare, *each, options=("-Atq",)).splitlines()) == 3
 
 
 def test_error(place: Place) -> None:

@@ -28,11 +28,10 @@ def test_connect(client: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize("kind", PARAMETERS)
 def test_parameters(client: psycopg.Connection, kind: str) -> None:
-    source, value = PARAMETERS[kind]
-    for binary in (False, True):
-        found = client.cursor(binary=binary).execute(counting(source, "%s"), (value,)).fetchone()
+    for placeholder in ("%t", "%b"):
+        found = client.execute(counting(kind, placeholder), (PARAMETERS[kind][1],)).fetchone()
         assert found is not None
-        assert isinstance(found[0], int)
+        assert found[0] > 500
 
 
 @pytest.mark.parametrize("binary", [False, True])

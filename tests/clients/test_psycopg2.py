@@ -10,6 +10,7 @@ from typing import Any
 import psycopg2
 import psycopg2.errors
 import psycopg2.extensions
+import psycopg2.extras
 import pytest
 
 from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Place, counting
@@ -18,6 +19,7 @@ from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Pl
 @pytest.fixture
 def client(place: Place) -> Iterator[Any]:
     connection = psycopg2.connect(place.libpq)
+    psycopg2.extras.register_uuid(conn_or_curs=connection)
     yield connection
     connection.close()
 
@@ -35,16 +37,11 @@ def test_connect(client: Any) -> None:
 
 @pytest.mark.parametrize("kind", PARAMETERS)
 def test_parameters(client: Any, kind: str) -> None:
-    source, value = PARAMETERS[kind]
-    assert isinstance(fetch(client, counting(source, "%s"), value)[0][0], int)
+    assert fetch(client, counting(kind, "%s"), PARAMETERS[kind][1])[0][0] > 500
 
 
 def test_results(client: Any) -> None:
-    expected = [value for _, value in VALUES.values()]
-    found = list(fetch(client, ALL_TYPES)[0])
-    assert str(found[-2]) == str(expected[-2])
-    del found[-2], expected[-2]
-    assert found == expected
+    assert fetch(client, ALL_TYPES) == [tuple(value for _, value in VALUES.values())]
     assert [name for name, _ in fetch(client, MAJORS)] == NAMES
 
 

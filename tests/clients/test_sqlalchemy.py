@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import ssl
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from tests.clients.place import ALL_TYPES, NAMES, VALUES, Place
+from tests.clients.place import ALL_TYPES, NAMES, PARAMETERS, VALUES, Place, counting
 
 DRIVERS = [name for name in ("psycopg", "psycopg2", "pg8000") if importlib.util.find_spec(name)]
 
@@ -45,13 +45,20 @@ def test_connect(engine: sa.Engine) -> None:
         assert client.scalar(sa.text("SELECT current_user")) == "ann"
 
 
-def test_parameters(engine: sa.Engine) -> None:
+@pytest.mark.parametrize("kind", PARAMETERS)
+def test_parameters(engine: sa.Engine, kind: str) -> None:
+    with engine.connect() as client:
+        sql = sa.text(counting(kind, ":value"))
+        assert client.scalar(sql, {"value": PARAMETERS[kind][1]}) > 500
+
+
+def test_parameters_of_expressions(engine: sa.Engine) -> None:
     student = sa.Table("student", sa.MetaData(), autoload_with=engine)
     with engine.connect() as client:
-        below = sa.select(sa.func.count()).where(
-            student.c.uid < 500, student.c.major.in_(["CS", "Math"])
+        found = sa.select(sa.func.count()).where(
+            student.c.uid < 5000, student.c.major.in_(NAMES), student.c.name.is_not(None)
         )
-        assert isinstance(client.scalar(below), int)
+        assert client.scalar(found) > 500
 
 
 def test_results(engine: sa.Engine) -> None:
@@ -107,18 +114,70 @@ def test_cursor(engine: sa.Engine) -> None:
         assert [name for name, _ in client.execute(_majors(student))] == NAMES
 
 
-def test_async(place: Place) -> None:
-    async def ask() -> tuple[list[str], list[str]]:
-        engine = create_async_engine(
-            f"postgresql+asyncpg://{place.url}", connect_args=_tls(place, "asyncpg")
-        )
-        async with engine.connect() as client:
-            tables = await client.run_sync(lambda sync: sa.inspect(sync).get_table_names())
-            rows = await client.execute(_majors(sa.table("student", sa.column("major"))))
-            found = [name for name, _ in rows]
-        await engine.dispose()
-        return found, tables
+# ------------------------------------------------------------------ asyncpg
 
-    names, tables = asyncio.run(ask())
+
+def over_asyncpg(place: Place, work: Callable[[AsyncConnection], Awaitable[Any]]) -> Any:
+    async def connected() -> Any:
+        tls = _tls(place, "asyncpg")
+        engine = create_async_engine(f"postgresql+asyncpg://{place.url}", connect_args=tls)
+        async with engine.connect() as client:
+            found = await work(client)
+        await engine.dispose()
+        return found
+
+    return asyncio.run(connected())
+
+
+def test_connect_async(place: Place) -> None:
+    assert over_asyncpg(place, lambda c: c.scalar(sa.text("SELECT current_user"))) == "ann"
+
+
+def test_parameters_async(place: Place) -> None:
+    async def ask(client: AsyncConnection) -> dict[str, int]:
+        return {
+            kind: await client.scalar(sa.text(counting(kind, ":value")), {"value": value})
+            for kind, (_, value) in PARAMETERS.items()
+        }
+
+    counts = over_asyncpg(place, ask)
+    assert [kind for kind, count in counts.items() if count <= 500] == []
+
+
+def test_results_async(place: Place) -> None:
+    async def ask(client: AsyncConnection) -> Any:
+        majors = await client.execute(_majors(sa.table("student", sa.column("major"))))
+        return (await client.execute(sa.text(ALL_TYPES))).one(), [name for name, _ in majors]
+
+    row, names = over_asyncpg(place, ask)
+    assert tuple(row) == tuple(value for _, value in VALUES.values())
     assert names == NAMES
-    assert "student" in tables
+
+
+def test_error_async(place: Place) -> None:
+    async def ask(client: AsyncConnection) -> Any:
+        with pytest.raises(sa.exc.ProgrammingError, match="nosuch"):
+            await client.scalar(sa.text("SELECT count(nosuch) FROM student"))
+        await client.rollback()
+        return await client.scalar(sa.text("SELECT 1"))
+
+    assert over_asyncpg(place, ask) == 1
+
+
+def test_introspection_async(place: Place) -> None:
+    def reflect(client: sa.Connection) -> sa.MetaData:
+        metadata = sa.MetaData()
+        metadata.reflect(client)
+        return metadata
+
+    found = over_asyncpg(place, lambda client: client.run_sync(reflect))
+    assert len(found.tables) == 5
+    assert len(found.tables["enrollment"].foreign_keys) == 2
+
+
+def test_thousand_async(place: Place) -> None:
+    async def ask(client: AsyncConnection) -> list[Any]:
+        one = sa.text("SELECT CAST(:i AS int)")
+        return [await client.scalar(one, {"i": i}) for i in range(1000)]
+
+    assert over_asyncpg(place, ask) == list(range(1000))
