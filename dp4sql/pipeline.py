@@ -32,11 +32,14 @@ from dp4sql.budget.limits import limits
 from dp4sql.errors import BudgetExceeded, Dp4sqlError
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.calls import Environment, Opened
-from dp4sql.mechanisms.explain import Explanation, explanation, report, short
+from dp4sql.mechanisms.explain import Explanation, explanation
 from dp4sql.mechanisms.functions import FUNCTIONS, SIGNATURES
+from dp4sql.mechanisms.lineage import Output, outputs
+from dp4sql.mechanisms.notices import clamp_notices, noise_notices
 from dp4sql.mechanisms.plan import Planner
 from dp4sql.mechanisms.reading import histogram_sql, read_sql
-from dp4sql.mechanisms.release import add_noise, fit, public_rows
+from dp4sql.mechanisms.release import Measured, add_noise, fit, output_rows, public_rows
+from dp4sql.mechanisms.split import weights
 from dp4sql.mechanisms.stages import (
     CallStage,
     Plan,
@@ -77,6 +80,7 @@ class Prepared:
 
     plan: Plan
     facts: Facts
+    outputs: tuple[Output, ...]
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
@@ -87,7 +91,14 @@ def prepare(policies: PolicySet, sql: str, parameters: Parameters | None) -> Pre
     """Parse, lower, infer, plan."""
     facts = Facts()
     statement = lower(sql, policies.schema, policies.covered, facts, parameters, SIGNATURES)
-    return Prepared(Planner(policies, facts).plan(statement), facts)
+    plan = Planner(policies, facts).plan(statement)
+    return Prepared(plan, facts, outputs(plan))
+
+
+def priced(prepared: Prepared, policies: PolicySet, settings: Settings, role: str) -> Price:
+    """Scales and charges; InvalidParameter where dp4sql.split names what the query does not have."""
+    shares = weights(prepared.plan, prepared.outputs, settings.split)
+    return price(prepared.plan, epsilons(policies, settings, role), shares)
 
 
 def epsilons(policies: PolicySet, settings: Settings, role: str) -> dict[str, Fraction]:
@@ -111,7 +122,8 @@ def _explained(
         FUNCTIONS[call.function].explain(policies, allowed, call.arguments)
         for _, call in plan.calls()
     )
-    return explanation(plan, price(plan, allowed), tuple(filter(None, reads)), tuple(chain(*calls)))
+    cost = priced(prepared, policies, settings, role)
+    return explanation(plan, cost, tuple(filter(None, reads)), tuple(chain(*calls)))
 
 
 def _stage_sql(
@@ -202,19 +214,20 @@ class Pipeline:
         """Charge, read, release. Nothing is charged when this raises before the read."""
         settings = settings or Settings()
         prepared = self._prepare(sql, _typed(parameters, parameter_types))
-        cost = price(prepared.plan, epsilons(self.policy, settings, role))
+        cost = priced(prepared, self.policy, settings, role)
         calls = await self._open_calls(prepared.plan, settings, role)
         charges = self._charges(cost, calls, role)
         _check_price(charges, self.policy, settings, role)
         query = await self._charge(charges, sql, role)
         try:
-            rows = await self._run(prepared, cost, calls)
+            rows = await self._run(prepared, cost, calls, settings)
         except (Dp4sqlError, asyncio.CancelledError):
             await asyncio.to_thread(self._close, query, "failed", role)
             raise
         await asyncio.to_thread(self._close, query, "answered", role)
         notices = (
-            *self._notices(prepared.plan, cost),
+            *noise_notices(prepared.plan, cost),
+            *clamp_notices(prepared.plan, settings),
             *chain(*(c.notices for c in calls.values())),
         )
         return Released(prepared.columns, rows, (*notices, *self._accounts(charges)))
@@ -259,7 +272,9 @@ class Pipeline:
     def _close(self, query: int | None, kind: Literal["answered", "failed"], role: str) -> None:
         self.ledger.close_query(query, kind, database=self.backend.identity, role=role)
 
-    async def _run(self, prepared: Prepared, cost: Price, calls: Mapping[int, Opened]) -> Rows:
+    async def _run(
+        self, prepared: Prepared, cost: Price, calls: Mapping[int, Opened], settings: Settings
+    ) -> Rows:
         plan = prepared.plan
         tables: dict[int, tuple[tuple[tuple[str, Type], ...], Rows]] = {}
         constants: dict[int, object] = {}
@@ -270,7 +285,8 @@ class Pipeline:
                     names = tuple(OutputColumn(id, type) for id, type in stage.columns)
                     private = await self.backend.fetch(sql, names)
                     ranks = await self._histograms(stage, prepared.facts, constants)
-                    rows = await self._aside(self._noised, index, stage, private, ranks, cost)
+                    found = await self._aside(self._noised, index, stage, private, ranks, cost)
+                    rows = await self._aside(output_rows, stage, found, settings.nonnegative)
                     tables[index] = (stage.columns, rows)
                 case PublicRead(node, columns):
                     sql = _stage_sql(stage, prepared.facts, self.dialect, constants)
@@ -280,8 +296,8 @@ class Pipeline:
                     tables[index] = (stage.columns, await calls[index].run())
                 case ScalarStage(node, column, type):
                     only = ((column, type),)
-                    found = await self._aside(self._evaluate, node, only, tables, constants)
-                    constants[index] = found[0][0] if found else None
+                    single = await self._aside(self._evaluate, node, only, tables, constants)
+                    constants[index] = single[0][0] if single else None
         outputs = tuple((c.id, c.type) for c in plan.columns)
         return await self._aside(self._evaluate, plan.final, outputs, tables, constants)
 
@@ -310,7 +326,7 @@ class Pipeline:
         private: PrivateRows,
         ranks: Mapping[int, PrivateRows],
         cost: Price,
-    ) -> Rows:
+    ) -> Measured:
         scales = [cost.scales[index, i] for i in range(len(stage.measurements))]
         losses = [
             max((b / s for b in m.bounds.values() if b), default=Fraction(0)) if s else Fraction(0)
@@ -339,22 +355,6 @@ class Pipeline:
         ]
 
     # ------------------------------------------------------------ words
-
-    def _notices(self, plan: Plan, cost: Price) -> tuple[str, ...]:
-        """Scale and interval of each noisy column."""
-        names = {c.id: c.name for c in plan.columns}
-        found = []
-        for stage, release in plan.releases():
-            for column in release.built:
-                name = names.get(column.agg.id, column.agg.function)
-                for i in column.measurements:
-                    r = report(release.measurements[i], cost.scales[stage, i])
-                    what = name if len(column.measurements) == 1 else f"{name}, its {r.kind}"
-                    if r.scale:
-                        found.append(
-                            f"{what}: noise scale {short(r.scale)}, 95 % within +-{short(r.half_width)}"
-                        )
-        return tuple(dict.fromkeys(found))
 
     def _accounts(self, charges: Sequence[Charge]) -> tuple[str, ...]:
         """What was charged and what is left."""

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Final, TypeAlias
 
 from dp4sql.errors import InvalidParameter
+
+Split: TypeAlias = tuple[tuple[str | int, Fraction], ...]
+"""Output columns, by name or by position from 1, with their weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`epsilon`: what a query may lose under each policy, where less than the policy's own value.
-    `max_charge`: refuse a query that would cost any policy more. `error_columns`: add <name>_ci95."""
+    `max_charge`: refuse a query that would cost any policy more. `error_columns`: add <name>_ci95.
+    `split`: how output columns weigh when epsilon is shared. `nonnegative`: released counts below 0 are 0."""
 
     epsilon: Fraction | None = None
     max_charge: Fraction | None = None
     error_columns: bool = False
+    split: Split = ()
+    nonnegative: bool = False
 
     def with_setting(self, name: str, text: str) -> Settings:
         """SET dp4sql.<name> = text; 'default' takes it back."""
@@ -26,27 +34,39 @@ class Settings:
                 return replace(self, max_charge=_optional(name, text))
             case "error_columns":
                 return replace(self, error_columns=_switch(name, text))
+            case "split":
+                return replace(self, split=_split(text))
+            case "nonnegative":
+                return replace(self, nonnegative=_switch(name, text))
             case _:
-                raise InvalidParameter(
-                    f'unrecognized configuration parameter "dp4sql.{name}"',
-                    hint=f"Known: {', '.join('dp4sql.' + known for known in NAMES)}.",
-                )
+                raise _unknown(name)
 
     def show(self, name: str) -> str:
         match name:
             case "epsilon" | "max_charge":
                 value = getattr(self, name)
                 return "default" if value is None else str(float(value))
-            case "error_columns":
-                return "on" if self.error_columns else "off"
+            case "error_columns" | "nonnegative":
+                return "on" if getattr(self, name) else "off"
+            case "split":
+                return (
+                    ", ".join(f"{_quoted(key)}: {float(w):g}" for key, w in self.split) or "equal"
+                )
             case _:
-                raise InvalidParameter(f'unrecognized configuration parameter "dp4sql.{name}"')
+                raise _unknown(name)
 
 
 LEAST = Fraction(1, 10**6)
 """The smallest epsilon that can be asked for: less would answer with noise alone."""
 
-NAMES = ("epsilon", "error_columns", "max_charge")
+NAMES = ("epsilon", "error_columns", "max_charge", "nonnegative", "split")
+
+
+def _unknown(name: str) -> InvalidParameter:
+    return InvalidParameter(
+        f'unrecognized configuration parameter "dp4sql.{name}"',
+        hint=f"Known: {', '.join('dp4sql.' + known for known in NAMES)}.",
+    )
 
 
 def _optional(name: str, text: str) -> Fraction | None:
@@ -81,3 +101,46 @@ def _switch(name: str, text: str) -> bool:
             f'parameter "dp4sql.{name}" requires a Boolean value', hint="on or off."
         )
     return words[text.lower()]
+
+
+# ---------------------------------------------------------------- split
+
+WEIGHTS: Final = (Fraction(1, 1000), Fraction(1000))
+_PART: Final = re.compile(r'\s*("(?:[^"]|"")+"|[^\s:,"]+)\s*:\s*(\d{1,9}(?:\.\d{1,9})?)\s*(?:,|$)')
+
+
+def _split(text: str) -> Split:
+    """`total: 3, n: 1`. Names fold to lower case unless quoted, as in SQL; a bare number is a position."""
+    if text.strip().lower() in ("", "default", "equal"):
+        return ()
+    found: dict[str | int, Fraction] = {}
+    at = 0
+    while at < len(text):
+        part = _PART.match(text, at)
+        if part is None or not WEIGHTS[0] <= Fraction(part[2]) <= WEIGHTS[1]:
+            raise _no_split(text)
+        key = _key(part[1])
+        if key in found:
+            raise _no_split(text)
+        found[key] = Fraction(part[2])
+        at = part.end()
+    return tuple(found.items())
+
+
+def _key(text: str) -> str | int:
+    if text.startswith('"'):
+        return text[1:-1].replace('""', '"')
+    return int(text) if re.fullmatch("[0-9]{1,9}", text) else text.lower()
+
+
+def _quoted(key: str | int) -> str:
+    plain = isinstance(key, int) or re.fullmatch("[a-z_][a-z0-9_]*", key)
+    return str(key) if plain else '"' + str(key).replace('"', '""') + '"'
+
+
+def _no_split(text: str) -> InvalidParameter:
+    return InvalidParameter(
+        f'invalid value for parameter "dp4sql.split": "{text}"',
+        hint="Output columns, each once, with weights from 0.001 to 1000, such as total: 3, n: 1; "
+        "or equal.",
+    )

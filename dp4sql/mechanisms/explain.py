@@ -57,14 +57,23 @@ class Explanation:
         if self.public:
             yield "exact: nothing in this answer is private under any policy; it costs nothing"
             return
+        several = len({m.sql for a in self.aggregates for m in a.measurements if m.scale}) > 1
         for aggregate in self.aggregates:
             for m in aggregate.measurements:
-                yield from _measurement_lines(aggregate, m)
+                yield from _measurement_lines(m)
+                if several:
+                    yield from self._share_lines(m)
         for policy, tree in self.derivations.items():
             yield f"derivation under policy {policy}:"
             yield from (f"  {line}" for line in tree.splitlines())
         price = ", ".join(f"{p} {short(c)}" for p, c in self.charges.items())
         yield f"price (epsilon): {price}"
+
+    def _share_lines(self, m: MeasurementReport) -> Iterator[str]:
+        for policy, loss in m.losses.items():
+            if loss:
+                whole = short(self.charges[policy])
+                yield f"{m.sql}: epsilon {short(loss)} of {whole} under policy {policy}"
 
     def as_json(self) -> dict[str, Any]:
         """The same fields as plain JSON; exact numbers are strings such as "12" or "1/10"."""
@@ -79,7 +88,7 @@ class Explanation:
         }
 
 
-def _measurement_lines(aggregate: AggregateBound, m: MeasurementReport) -> Iterator[str]:
+def _measurement_lines(m: MeasurementReport) -> Iterator[str]:
     for policy, bound in m.bounds.items():
         yield f"{m.sql}: {short(bound)} under policy {policy}"
     if m.scale:

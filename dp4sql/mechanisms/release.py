@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -20,14 +21,22 @@ from dp4sql.rows import PrivateRows
 # ---------------------------------------------------------------- noise
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What may be shown of a release: its public keys (by column), and each measurement's noisy integers."""
+
+    keys: Sequence[Sequence[Value]]
+    noisy: Sequence[Sequence[int]]
+
+
 def add_noise(
     release: Release,
     rows: PrivateRows,
     histograms: Mapping[int, PrivateRows],
     scales: Sequence[Fraction],
     losses: Sequence[Fraction],
-) -> list[tuple[Value, ...]]:
-    """Open the exact rows, add noise to every measurement that a policy protects, build the output rows.
+) -> Measured:
+    """Open the exact rows and add noise to every measurement that a policy protects.
 
     scales: noise scale of each measurement in its unit (0 where nothing private moves). losses: the most
     that any policy is charged for it. histograms: what `histogram_sql` read for each rank measurement.
@@ -49,8 +58,13 @@ def add_noise(
         else:
             exact = _integers(measurement.quantity, next(rest), types)
             noisy.append(_noised(measurement, exact, scale, loss))
-    built = [_build(column, release, noisy) for column in release.built]
-    return list(zip(*keys, *built, strict=True)) if keys or built else []
+    return Measured(keys, noisy)
+
+
+def output_rows(release: Release, found: Measured, nonnegative: bool) -> list[tuple[Value, ...]]:
+    """The output rows of a release: post-processing alone. `nonnegative` shows counts below 0 as 0."""
+    built = [_build(column, release, found.noisy, nonnegative) for column in release.built]
+    return list(zip(*found.keys, *built, strict=True)) if found.keys or built else []
 
 
 def _bound(measurement: Measurement) -> int:
@@ -114,12 +128,14 @@ def _integers(q: Quantity, column: Sequence[Any], types: Mapping[str, Type]) -> 
     return [int(Fraction(value) / q.unit) for value in column]
 
 
-def _build(column: Column, release: Release, noisy: Sequence[Sequence[int]]) -> list[Value]:
+def _build(
+    column: Column, release: Release, noisy: Sequence[Sequence[int]], nonnegative: bool
+) -> list[Value]:
     """Output values of one aggregate from its measurements; post-processing alone."""
     parts = [(release.measurements[i], noisy[i]) for i in column.measurements]
     agg = column.agg
     if agg.function.startswith("count"):
-        return list(parts[0][1])
+        return [max(0, n) for n in parts[0][1]] if nonnegative else list(parts[0][1])
     total, values = parts[0][0].quantity, parts[0][1]
     if agg.function in ("sum", "sum_distinct"):
         return [number(Fraction(v) * total.unit, agg.type) for v in values]

@@ -97,8 +97,13 @@ class Price:
     charges: Mapping[str, Fraction]
 
 
-def price(plan: Plan, epsilons: Mapping[str, Fraction]) -> Price:
-    """Equal shares: under each policy its epsilon is divided among the measurements that can move.
+def price(
+    plan: Plan,
+    epsilons: Mapping[str, Fraction],
+    weights: Mapping[tuple[int, int], Fraction] | None = None,
+) -> Price:
+    """Shares by weight, 1 where none is given: under each policy its epsilon is divided among the
+    measurements that can move.
 
     The scale of a measurement is the largest that any policy asks for, so a policy may lose less than
     its epsilon: its charge is the sum of bound / scale.
@@ -106,11 +111,12 @@ def price(plan: Plan, epsilons: Mapping[str, Fraction]) -> Price:
     found = [
         ((i, j), m) for i, release in plan.releases() for j, m in enumerate(release.measurements)
     ]
-    moving = {p: sum(1 for _, m in found if m.bounds.get(p)) for p in epsilons}
+    weight = {key: Fraction(1) for key, _ in found} | dict(weights or {})
+    moving = {p: sum(weight[key] for key, m in found if m.bounds.get(p)) for p in epsilons}
     scales: dict[tuple[int, int], Fraction] = {}
     for key, measurement in found:
         asked = [
-            measurement.bounds[p] * moving[p] / epsilons[p]
+            measurement.bounds[p] * moving[p] / weight[key] / epsilons[p]
             for p in epsilons
             if measurement.bounds.get(p)
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,22 +21,6 @@ from dp4sql.rows import Released
 from dp4sql.settings import Settings
 
 POLICY = Path(__file__).parents[2] / "policies" / "university.yaml"
-
-
-@pytest.fixture(scope="session")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "university.duckdb"
-    university.generate(path)
-    return path
-
-
-@pytest.fixture
-def pipeline(database: Path, tmp_path: Path) -> Iterator[Pipeline]:
-    opened = dp4sql.open_pipeline(
-        policy=POLICY, database=f"duckdb:///{database}", ledger=tmp_path / "ledger"
-    )
-    yield opened
-    asyncio.run(opened.close())
 
 
 def answer(
