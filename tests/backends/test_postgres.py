@@ -1,0 +1,92 @@
+"""What only a server does: time-outs, administrators, restarts, users and connections of others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+
+import psycopg
+import pytest
+
+from dp4sql.algebra.types import BIGINT, DATE
+from dp4sql.backends import open_backend
+from dp4sql.backends.postgres import PostgresBackend
+from dp4sql.errors import EngineError, QueryCanceled
+from dp4sql.rows import OutputColumn
+
+from .conftest import POSTGRES, Run, filled
+from .servers import server
+from .test_engines import SLOW
+
+ONE = [OutputColumn("n", BIGINT)]
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[str]:
+    with server(POSTGRES[max(POSTGRES)]) as url:
+        yield filled(url)
+
+
+@pytest.fixture
+def backend(running: str, run: Run) -> Iterator[PostgresBackend]:
+    opened = PostgresBackend(running)
+    yield opened
+    run(opened.close())
+
+
+def test_the_time_limit_is_told_as_such(running: str, run: Run) -> None:
+    limited = open_backend(f"{running}&statement_timeout=100ms")
+    with pytest.raises(QueryCanceled, match="the database ended the query") as raised:
+        run(limited.fetch(SLOW, ONE))
+    assert "statement_timeout" in (raised.value.hint or "")
+    run(limited.ping())
+    run(limited.close())
+
+
+def test_a_server_that_drops_its_connections_is_found_again(
+    running: str, backend: PostgresBackend, run: Run
+) -> None:
+    run(backend.ping())
+    with psycopg.connect(running, autocommit=True) as administrator:
+        administrator.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'dp4sql'"
+        )
+    with suppress(EngineError):  # the connection at hand may be one of the dropped
+        run(backend.ping())
+    run(backend.ping())
+
+
+def test_a_cancelled_query_no_longer_runs_on_the_server(
+    running: str, backend: PostgresBackend, run: Run
+) -> None:
+    async def cancelled() -> None:
+        tasks = [asyncio.ensure_future(backend.fetch(SLOW, ONE)) for _ in range(12)]
+        await asyncio.sleep(0.2)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    run(cancelled())
+    with psycopg.connect(running) as administrator:
+        found = administrator.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'dp4sql' AND state <> 'idle'"
+        )
+        assert found.fetchone() == (0,)
+
+
+def test_a_value_python_has_no_date_for(
+    backend: PostgresBackend, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR), pytest.raises(EngineError) as raised:
+        run(backend.fetch("SELECT '4000-01-01 BC'::date AS d", [OutputColumn("d", DATE)]))
+    assert raised.value.sqlstate == "58000"
+    assert "4000" not in str(raised.value)
+
+
+def test_an_unreachable_server(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    nowhere = open_backend("postgresql://me:hidden@127.0.0.1:1/shop")
+    with caplog.at_level(logging.ERROR), pytest.raises(EngineError, match="cannot be reached") as e:
+        run(nowhere.ping())
+    assert "hidden" not in f"{e.value.message} {e.value.hint} {caplog.text}"
