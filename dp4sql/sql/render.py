@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from dp4sql.algebra.expr import Expr, conjuncts
+from dp4sql.algebra.expr import Expr, Over, conjuncts, walk
 from dp4sql.algebra.nodes import (
     Agg,
     Aggregate,
@@ -75,7 +75,9 @@ class Renderer:
             case Project(child, outputs):
                 block = self.block(child)
                 block.names = {id: self.expr(expr, block.names) for id, expr in outputs}
-                return block
+                # A window reads the rows that are there now, before any condition above.
+                windows = any(isinstance(part, Over) for _, e in outputs for part in walk(e))
+                return self._sealed(block) if windows else block
             case Join():
                 return self._join(node)
             case Semi():
@@ -112,6 +114,10 @@ class Renderer:
         block = self.block(node)
         if not block.where and not isinstance(node, (Project, Join)):
             return block
+        return self._sealed(block)
+
+    def _sealed(self, block: Block) -> Block:
+        """`block` as a subquery in FROM."""
         alias = self._alias()
         names = {id: f"c{i}" for i, id in enumerate(block.names)}
         items = (

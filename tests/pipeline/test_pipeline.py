@@ -172,3 +172,14 @@ def test_noise_is_drawn_beside_the_event_loop(
     answer(pipeline, "SELECT COUNT(*) FROM student")
     assert threads
     assert threading.get_ident() not in threads
+
+
+def test_conditions_on_windows_come_after_them(pipeline: Pipeline) -> None:
+    inner = """SELECT major, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC) AS place,
+               SUM(COUNT(*)) OVER () AS total FROM student GROUP BY major"""
+    top = answer(pipeline, f"SELECT place, n FROM ({inner}) AS t WHERE place <= 3 ORDER BY 1").rows
+    assert [place for place, _ in top] == [1, 2, 3]
+    ((total,),) = answer(pipeline, f"SELECT total FROM ({inner}) AS t WHERE major = 'CS'").rows
+    assert abs(int(total) - university.STUDENTS) < 200  # type: ignore[call-overload]
+    ((last,),) = answer(pipeline, f"SELECT MAX(place) FROM ({inner}) AS t").rows
+    assert last == 8
