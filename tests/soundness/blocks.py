@@ -6,22 +6,13 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from .expressions import COMPARISONS, Expressions, Kind, Scope, Var, numeric
+from .joins import Joins, Relation, equal
 from .world import World
 
-KINDS = ("JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ",")
 BUDGETS = (0, 1, 1, 2, 2, 2, 3, 3, 4, 6, 10)
 """Numbers of constructs (joins, conditions, subqueries) to draw from."""
 SMALL = (0, 1, 2)
 """Constants that computed columns are compared with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """Text of one FROM item with its alias, and the columns it brings."""
-
-    text: str
-    alias: str
-    columns: Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +26,12 @@ class Block:
 
 
 class Blocks:
-    """Draws the parts of one query; numbers its aliases and keeps its CTEs."""
+    """Draws the parts of one query; numbers its aliases, keeps its CTEs and the names of the tables it used."""
 
     def __init__(self, rng: Random, world: World, tags: set[str], expressions: Expressions) -> None:
         self.rng, self.world, self.tags, self.expressions = rng, world, tags, expressions
+        self.joins = Joins(rng, world, tags, expressions)
+        self.used: set[str] = set()
         self._count = 0
         self._budget = rng.choice(BUDGETS)
         self._tables = [
@@ -52,7 +45,7 @@ class Blocks:
             return ""
         return f"WITH {', '.join(f'{name} AS ({text})' for name, text, _ in self._ctes)} "
 
-    def _fresh(self, letter: str) -> str:
+    def fresh(self, letter: str) -> str:
         """An alias or a column name that nothing else in the query has."""
         self._count += 1
         return f"{letter}{self._count}"
@@ -73,7 +66,7 @@ class Blocks:
         source, scope, conditions = first.text, first.columns, ()
         while self._spend(0.5):
             right = self.relation(depth - 1, scope)
-            source, scope, more = self._joined(source, scope, right, commas=bool(conditions))
+            source, scope, more = self.joins.joined(source, scope, right, commas=bool(conditions))
             conditions += more
         return Block(source, scope, (*conditions, *self._conditions(scope, depth)))
 
@@ -104,10 +97,10 @@ class Blocks:
             self.union,
         )
         text, columns = self.rng.choice(makers)(depth - 1, near)
-        return self._named(f"({text})", columns)
+        return self.named(f"({text})", columns)
 
-    def _named(self, text: str, columns: Scope) -> Relation:
-        alias = self._fresh("x")
+    def named(self, text: str, columns: Scope) -> Relation:
+        alias = self.fresh("x")
         return Relation(
             f"{text} {alias}", alias, tuple(replace(c, relation=alias) for c in columns)
         )
@@ -115,12 +108,24 @@ class Blocks:
     def base(self, near: Scope = ()) -> Relation:
         related = self._related(near)
         names = related if related and self.rng.random() < 0.7 else self._tables
-        table = self.world.tables[self.rng.choice(names)]
+        return self.scan(self.rng.choice(names))
+
+    def scan(self, name: str) -> Relation:
+        table = self.world.tables[name]
+        self.used.add(name)
         columns = tuple(
-            Var("", c.name, c.kind, c.values, (table.name, c.name), c.nullable)
+            Var(
+                "",
+                c.name,
+                c.kind,
+                c.values,
+                (table.name, c.name),
+                c.nullable,
+                unlisted=not c.declared,
+            )
             for c in table.columns
         )
-        return self._named(table.name, columns)
+        return self.named(table.name, columns)
 
     def _related(self, near: Scope) -> list[str]:
         """Tables that refer to one of those in scope, or that one of them refers to."""
@@ -141,7 +146,7 @@ class Blocks:
             self.tags.add("CTE used again")
         self.tags.add("CTE")
         name, _, columns = self.rng.choice(self._ctes)
-        return self._named(name, columns)
+        return self.named(name, columns)
 
     # ------------------------------------------------------------ subqueries in FROM
 
@@ -169,7 +174,7 @@ class Blocks:
         same = [(a, b) for a, b in pairs if a.origin is not None and a.origin == b.origin]
         chosen = self.rng.sample(same or pairs, min(self.rng.choice((1, 2, 3)), len(same or pairs)))
         columns = tuple(
-            Var("", self._fresh("u"), a.kind, tuple(dict.fromkeys(a.values + b.values)))
+            Var("", self.fresh("u"), a.kind, tuple(dict.fromkeys(a.values + b.values)))
             for a, b in chosen
         )
         texts = [
@@ -183,37 +188,14 @@ class Blocks:
         block = self.block(depth, near)
         items, columns, keys = self._group_keys(block.scope)
         for _ in range(self.rng.choice((1, 1, 2))):
-            text, kind = self._inner_aggregate(block.scope)
-            columns.append(Var("", self._fresh("n"), kind, SMALL))
+            text, made = self.inner_aggregate(block.scope)
+            columns.append(replace(made, name=self.fresh("n")))
             items.append(f"{text} AS {columns[-1].name}")
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         return (
             f"SELECT {', '.join(items)} FROM {block.source}{block.where()}{group}{self._having(block.scope)}",
             tuple(columns),
         )
-
-    def counted(self, depth: int, near: Scope) -> tuple[str, Scope]:
-        """For each row of one relation something about the rows that an outer join matches with it."""
-        left = self.relation(depth - 1, near)
-        right = self.relation(depth - 1, left.columns)
-        pairs = self._pairs(left.columns, right.columns)
-        keys = [var for var in left.columns if self._identifies(var)]
-        if not pairs or not keys:
-            return self.grouped(depth, near)
-        self.tags.add("outer join grouped by a key")
-        text, kind = self._inner_aggregate(right.columns)
-        some = [var for var in left.columns if var not in keys and self.rng.random() < 0.3]
-        columns = [replace(var, relation="") for var in (*keys, *some)]
-        grouped = ", ".join(var.text for var in (*keys, *some))
-        name = self._fresh("n")
-        on = " AND ".join(f"{a.text} = {b.text}" for a, b in pairs)
-        return (
-            f"SELECT {grouped}, {text} AS {name} FROM {left.text} LEFT JOIN {right.text} ON {on} GROUP BY {grouped}",
-            (*columns, Var("", name, kind, SMALL)),
-        )
-
-    def _identifies(self, var: Var) -> bool:
-        return var.origin is not None and var.origin[1] in self.world.tables[var.origin[0]].key
 
     def _group_keys(self, scope: Scope) -> tuple[list[str], list[Var], list[str]]:
         items, columns, keys = [], [], []
@@ -227,32 +209,38 @@ class Blocks:
         if keys and self.rng.random() < 0.1:
             self.tags.add("inner GROUP BY expression")
             text = self.expressions.number(scope, plain=0)
-            columns.append(Var("", self._fresh("g"), "number", SMALL))
+            columns.append(Var("", self.fresh("g"), "number", SMALL))
             items.append(f"{text} AS {columns[-1].name}")
             keys.append(text)
         if not keys:
             self.tags.add("inner aggregate without GROUP BY")
         return items, columns, keys
 
-    def _inner_aggregate(self, scope: Scope) -> tuple[str, Kind]:
+    def inner_aggregate(self, scope: Scope) -> tuple[str, Var]:
+        """Its text and the column it makes, which has no name yet."""
         function = self.rng.choice(
             ("COUNT(*)", "COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT(DISTINCT)")
         )
+        if function in ("SUM", "AVG", "MIN", "MAX") and not numeric(scope):
+            function = "COUNT"
         self.tags.add(f"inner {function}")
-        if function == "COUNT(*)":
-            return function, "integer"
-        if function == "COUNT(DISTINCT)":
-            return f"COUNT(DISTINCT {self.rng.choice(scope).text})", "integer"
-        if function == "COUNT" or not numeric(scope):
-            return f"COUNT({self.rng.choice(scope).text})", "integer"
         kind: Kind = "number" if function in ("AVG", "SUM") else "integer"
-        return f"{function}({self.expressions.number(scope, plain=0.8)})", kind
+        made = Var("", "", kind, SMALL, made=function)
+        match function:
+            case "COUNT(*)":
+                return function, made
+            case "COUNT":
+                return f"COUNT({self.rng.choice(scope).text})", made
+            case "COUNT(DISTINCT)":
+                return f"COUNT(DISTINCT {self.rng.choice(scope).text})", made
+            case _:
+                return f"{function}({self.expressions.number(scope, plain=0.8)})", made
 
     def _having(self, scope: Scope) -> str:
         if self.rng.random() < 0.85:
             return ""
         self.tags.add("HAVING in a subquery")
-        text, _ = self._inner_aggregate(scope)
+        text, _ = self.inner_aggregate(scope)
         return f" HAVING {text} {self.rng.choice(COMPARISONS)} {self.rng.choice((0, 1, 2))}"
 
     def _items(self, scope: Scope, compute: float, most: int = 5) -> tuple[str, Scope]:
@@ -263,106 +251,11 @@ class Blocks:
         columns = [replace(var, relation="") for var in unique]
         if self.rng.random() < compute:
             self.tags.add("computed column")
-            columns.append(Var("", self._fresh("c"), "number", SMALL))
+            columns.append(Var("", self.fresh("c"), "number", SMALL))
             items.append(f"{self.expressions.number(scope, plain=0)} AS {columns[-1].name}")
         if self.rng.random() < 0.3:
             columns, items = columns[::-1], items[::-1]
         return ", ".join(items), tuple(columns)
-
-    # ------------------------------------------------------------ joins
-
-    def _joined(
-        self, source: str, scope: Scope, right: Relation, *, commas: bool
-    ) -> tuple[str, Scope, tuple[str, ...]]:
-        """(text, scope, conditions for WHERE) of `source` joined with `right`; after a comma only commas,
-        because JOIN binds tighter and would not see what stands before it."""
-        both = (*scope, *right.columns)
-        shape = 1.0 if commas else self.rng.random()
-        if shape < 0.05:
-            self.tags.add("cross join")
-            return f"{source} CROSS JOIN {right.text}", both, ()
-        if shape < 0.1:
-            return self._unequal(source, scope, right)
-        pairs = self._pairs(scope, right.columns)
-        if not pairs:
-            return source, scope, ()
-        equal = [f"{a.text} = {b.text}" for a, b in pairs]
-        kind = "," if commas else self.rng.choice(KINDS)
-        self.tags.add("comma join" if kind == "," else f"{kind}")
-        if kind == ",":
-            return f"{source}, {right.text}", both, tuple(equal)
-        using = self._using(scope, pairs)
-        if using is not None:
-            return f"{source} {kind} {right.text} USING ({using})", both, ()
-        if self.rng.random() < 0.15:
-            self.tags.add("ON with more than equalities")
-            equal.append(self.expressions.predicate(both, 1))
-        return f"{source} {kind} {right.text} ON {' AND '.join(equal)}", both, ()
-
-    def _unequal(
-        self, source: str, scope: Scope, right: Relation
-    ) -> tuple[str, Scope, tuple[str, ...]]:
-        pairs = [(a, b) for a in scope for b in right.columns if a.kind == b.kind]
-        if not pairs:
-            return source, scope, ()
-        self.tags.add("non-equi join")
-        a, b = self.rng.choice(pairs)
-        kind = self.rng.choice(("JOIN", "JOIN", "LEFT JOIN"))
-        condition = f"{a.text} {self.rng.choice(COMPARISONS[1:])} {b.text}"
-        return f"{source} {kind} {right.text} ON {condition}", (*scope, *right.columns), ()
-
-    def _pairs(self, left: Scope, right: Scope) -> list[tuple[Var, Var]]:
-        """Join columns: mostly a foreign key with the key it refers to, else columns of one kind."""
-        keyed = self._key_pairs(left, right)
-        if keyed and self.rng.random() < 0.8:
-            self.tags.add("key join")
-            return self.rng.choice(keyed)
-        same = [
-            (a, b)
-            for a in left
-            for b in right
-            if a.kind == b.kind and set(a.values) & set(b.values)
-        ]
-        if not same:
-            return []
-        self.tags.add("general equi-join")
-        if any(a.origin and b.origin and a.origin[0] == b.origin[0] for a, b in same):
-            self.tags.add("self join")
-            alike = [(a, b) for a, b in same if a.origin and a.origin == b.origin]
-            same = alike if alike and self.rng.random() < 0.7 else same
-        return self.rng.sample(same, min(len(same), self.rng.choice((1, 1, 1, 2))))
-
-    def _key_pairs(self, left: Scope, right: Scope) -> list[list[tuple[Var, Var]]]:
-        forward = self._references(left, right)
-        return forward + [[(b, a) for a, b in pairs] for pairs in self._references(right, left)]
-
-    def _references(self, child: Scope, parent: Scope) -> list[list[tuple[Var, Var]]]:
-        found = []
-        for table in self.world.tables.values():
-            for reference in table.references:
-                key = self.world.tables[reference.table].key
-                below = [self._seen(child, table.name, c) for c in reference.columns]
-                above = [self._seen(parent, reference.table, c) for c in key]
-                if all(below) and all(above):
-                    found.append(
-                        [
-                            (self.rng.choice(b), self.rng.choice(a))
-                            for b, a in zip(below, above, strict=True)
-                        ]
-                    )
-        return found
-
-    @staticmethod
-    def _seen(scope: Scope, table: str, column: str) -> list[Var]:
-        return [var for var in scope if var.origin == (table, column)]
-
-    def _using(self, scope: Scope, pairs: list[tuple[Var, Var]]) -> str | None:
-        names = [a.name for a, b in pairs if a.name == b.name]
-        clear = all(sum(var.name == name for var in scope) == 1 for name in names)
-        if len(names) < len(pairs) or not clear or self.rng.random() < 0.4:
-            return None
-        self.tags.add("USING")
-        return ", ".join(dict.fromkeys(names))
 
     # ------------------------------------------------------------ EXISTS and IN
 
@@ -370,25 +263,19 @@ class Blocks:
         inner = self.block(depth - 1, scope)
         if self.rng.random() < 0.5:
             return self._membership(scope, inner)
-        pairs = self._pairs(scope, inner.scope)
-        conditions = [*inner.conditions, *(f"{b.text} = {a.text}" for a, b in pairs)]
-        if self.rng.random() < 0.3:
-            conditions += self._unequal_pair(scope, inner.scope)
+        pairs = self.joins.pairs(scope, inner.scope)
+        conditions = [*inner.conditions, *equal(pairs)]
+        unequal = self.joins.unequal_pair(scope, inner.scope)
+        if unequal is not None and self.rng.random() < 0.4:
+            self.tags.add("correlated on an inequality")
+            conditions.append(unequal)
         word = self.rng.choice(("EXISTS", "NOT EXISTS"))
         self.tags.add(word if pairs else f"{word} without correlation")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"{word} (SELECT 1 FROM {inner.source}{where})"
 
-    def _unequal_pair(self, scope: Scope, inner: Scope) -> list[str]:
-        pairs = [(a, b) for a in scope for b in inner if a.kind == b.kind]
-        if not pairs:
-            return []
-        self.tags.add("correlated on an inequality")
-        a, b = self.rng.choice(pairs)
-        return [f"{b.text} {self.rng.choice(COMPARISONS[1:])} {a.text}"]
-
     def _membership(self, scope: Scope, inner: Block) -> str:
-        pairs = self._pairs(scope, inner.scope)
+        pairs = self.joins.pairs(scope, inner.scope)
         if not pairs:
             return self.expressions.predicate(scope)
         word = self.rng.choice(("IN", "NOT IN"))
@@ -397,9 +284,7 @@ class Blocks:
         conditions = list(inner.conditions)
         if self.rng.random() < 0.2:
             self.tags.add(f"correlated {word}")
-            conditions += [
-                f"{y.text} = {x.text}" for x, y in pairs[1:] or self._pairs(scope, inner.scope)
-            ]
+            conditions += equal(pairs[1:] or self.joins.pairs(scope, inner.scope))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"{a.text} {word} (SELECT {b.text} FROM {inner.source}{where})"
 

@@ -15,7 +15,8 @@ COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 @dataclass(frozen=True, slots=True)
 class Var:
     """A column in scope. `origin` is the base table and column it passes through, if it does; `nullable`
-    only steers the choice of predicates."""
+    only steers the choice of predicates; `made` is the aggregate that computed it in a
+    subquery; the values of an `unlisted` column are not declared."""
 
     relation: str
     name: str
@@ -23,6 +24,8 @@ class Var:
     values: tuple[Value, ...]
     origin: tuple[str, str] | None = None
     nullable: bool = True
+    made: str = ""
+    unlisted: bool = False
 
     @property
     def text(self) -> str:
@@ -57,6 +60,7 @@ class Expressions:
                 self._extreme,
                 self._flag,
                 self._part,
+                self._cast,
             )
         )(scope)
 
@@ -98,13 +102,28 @@ class Expressions:
         part = self.rng.choice(("year", "month", "day"))
         return f"date_part('{part}', {self.rng.choice(days).text})"
 
+    def _cast(self, scope: Scope) -> str:
+        """To types that every engine converts integers and booleans to alike."""
+        self.tags.add("CAST")
+        if self.rng.random() < 0.3:
+            return f"CAST({self.comparison(scope)} AS INTEGER)"
+        type = self.rng.choice(("BIGINT", "DOUBLE PRECISION", "NUMERIC(12, 2)"))
+        return f"CAST({self._one(scope)} AS {type})"
+
     def group_key(self, scope: Scope) -> str:
         """A key with few values: CASE over constants, a comparison, a date part, COALESCE, arithmetic."""
         shape = self.rng.random()
+        days = [var for var in scope if var.kind == "date"]
+        if days and shape < 0.4:
+            self.tags.add("bins of a date part")
+            return self._part(scope)
         if shape < 0.3:
+            self.tags.add("bins of CASE")
             return f"CASE WHEN {self.comparison(scope)} THEN 'x' ELSE 'y' END"
         if shape < 0.5:
+            self.tags.add("bins of a boolean")
             return f"({self.comparison(scope)})"
+        self.tags.add("bins of an expression")
         return self.number(scope, plain=0)
 
     # ------------------------------------------------------------ predicates
@@ -146,12 +165,15 @@ class Expressions:
         return f"{var.text} {self.rng.choice(passing)} {plain_literal(bound)}"
 
     def _in_list(self, scope: Scope) -> str:
+        return self.in_list(self.rng.choice(scope))
+
+    def in_list(self, var: Var, *, negated: bool = True) -> str:
         self.tags.add("IN list")
-        var = self.rng.choice(scope)
         chosen = sorted(
             {plain_literal(self.rng.choice(var.values)) for _ in range(self.rng.choice((1, 2, 2)))}
         )
-        word = "NOT IN" if len(chosen) < len(var.values) and self.rng.random() < 0.4 else "IN"
+        turned = negated and len(chosen) < len(var.values) and self.rng.random() < 0.4
+        word = "NOT IN" if turned else "IN"
         return f"{var.text} {word} ({', '.join(chosen)})"
 
 

@@ -10,13 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from .blocks import Block, Blocks
 from .expressions import Expressions
-from .world import World
+from .motifs import Motifs, links
+from .world import World, traits
 
 DEPTH = 3
+DIRECTED = 0.35
+"""Share of queries of the shapes in `motifs`."""
 Aggregate = Literal["count_star", "count", "count_distinct", "sum", "avg"]
 
 
@@ -79,25 +82,48 @@ def random_query(rng: Random, world: World) -> Query:
     tags: set[str] = set()
     expressions = Expressions(rng, tags)
     blocks = Blocks(rng, world, tags, expressions)
-    block = blocks.block(depth=DEPTH)
-    keys = _keys(rng, tags, expressions, block)
+    known = links(world)
+    if known and rng.random() < DIRECTED:
+        block = Motifs(rng, blocks, rng.choice(known)).draw()
+    else:
+        block = blocks.block(depth=DEPTH)
+    keys, limits = _keys(rng, tags, expressions, block)
     aggregates = _aggregates(rng, tags, expressions, block)
+    tags |= traits(world, blocks.used)
     return Query(
-        blocks.preamble(), block.source, block.conditions, keys, aggregates, frozenset(tags)
+        blocks.preamble(),
+        block.source,
+        (*block.conditions, *limits),
+        keys,
+        aggregates,
+        frozenset(tags),
     )
 
 
-def _keys(rng: Random, tags: set[str], expressions: Expressions, block: Block) -> tuple[str, ...]:
+Keys: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+"""Texts of GROUP BY, and conditions that limit them."""
+
+
+def _keys(rng: Random, tags: set[str], expressions: Expressions, block: Block) -> Keys:
     wanted = rng.choice((0, 0, 1, 1, 1, 2))
     tags.add("outer GROUP BY" if wanted else "no GROUP BY")
-    return tuple(dict.fromkeys(_key(rng, tags, expressions, block) for _ in range(wanted)))
+    drawn = [_key(rng, tags, expressions, block) for _ in range(wanted)]
+    limits = tuple(limit for _, limit in drawn if limit)
+    return tuple(dict.fromkeys(key for key, _ in drawn)), limits
 
 
-def _key(rng: Random, tags: set[str], expressions: Expressions, block: Block) -> str:
-    if rng.random() < 0.8:
-        return rng.choice(block.scope).text
-    tags.add("GROUP BY expression")
-    return expressions.group_key(block.scope)
+def _key(
+    rng: Random, tags: set[str], expressions: Expressions, block: Block
+) -> tuple[str, str | None]:
+    """A key, and the condition that lists its groups if there is one."""
+    if rng.random() < 0.2:
+        return expressions.group_key(block.scope), None
+    var = rng.choice(block.scope)
+    if rng.random() < (0.7 if var.unlisted else 0.08):
+        tags.add("bins of an IN list")
+        return var.text, expressions.in_list(var, negated=False)
+    tags.add("bins of a count" if var.made.startswith("COUNT") else "bins of a column")
+    return var.text, None
 
 
 def _aggregates(

@@ -152,6 +152,39 @@ def owned_rows(world: World, database: Database, entity: str, record: Row) -> di
     return found
 
 
+def traits(world: World, used: Collection[str]) -> set[str]:
+    """What is special about the tables that a query reads."""
+    tables = [world.tables[name] for name in used]
+    found = {
+        "over a composite key": any(len(table.key) > 1 for table in tables),
+        "over several foreign keys": any(len(table.references) > 1 for table in tables),
+        "over a nullable foreign key": any(
+            table.column(c).nullable
+            for table in tables
+            for r in table.references
+            for c in r.columns
+        ),
+        "over a declared size": any(table.rows is not None for table in tables),
+        "over a diamond": any(_paths(world, table) for table in tables),
+        "private for two entities": len(
+            {p.entity for p in world.policies if set(p.private()) & set(used)}
+        )
+        > 1,
+    }
+    return {name for name, holds in found.items() if holds}
+
+
+def _paths(world: World, table: Table) -> bool:
+    """Whether some table is reached from `table` in two ways."""
+    above = [r.table for r in table.references]
+    seen: list[str] = []
+    while above:
+        name = above.pop()
+        seen.append(name)
+        above += [r.table for r in world.tables[name].references]
+    return len(set(seen)) < len(seen)
+
+
 # ---------------------------------------------------------------- admissible databases
 
 

@@ -104,7 +104,8 @@ def _attribute(rng: Random, name: str) -> Column:
     kind = rng.random()
     if kind < 0.15:
         texts: tuple[Value, ...] = TEXTS[: rng.choice((2, 3))]
-        return Column(name, "text", texts, nullable, {"domain": list(texts)})
+        declared = {"domain": list(texts)} if rng.random() < 0.8 else {}
+        return Column(name, "text", texts, nullable, declared)
     if kind < 0.22:
         days: tuple[Value, ...] = DAYS
         return Column(name, "date", days, nullable, {"range": [DAYS[0], DAYS[-1]]})
