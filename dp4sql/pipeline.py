@@ -38,7 +38,7 @@ from dp4sql.mechanisms.lineage import Output, outputs
 from dp4sql.mechanisms.notices import clamp_notices, noise_notices
 from dp4sql.mechanisms.plan import Planner
 from dp4sql.mechanisms.reading import histogram_sql, read_sql
-from dp4sql.mechanisms.release import Measured, add_noise, fit, output_rows, public_rows
+from dp4sql.mechanisms.release import add_noise, fit, output_rows, public_rows
 from dp4sql.mechanisms.split import weights
 from dp4sql.mechanisms.stages import (
     CallStage,
@@ -81,6 +81,8 @@ class Prepared:
     plan: Plan
     facts: Facts
     outputs: tuple[Output, ...]
+    reads: tuple[str, ...] = ()
+    """What each stage asks the engine, as long as no number of an earlier stage stands in it."""
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
@@ -158,15 +160,16 @@ class Pipeline:
     def _prepared(self, sql: str, parameters: Parameters | None) -> Prepared:
         """A plan that is known to render: what an engine has no safe SQL for is refused here, uncharged."""
         prepared = prepare(self.policy, sql, parameters)
+        reads = []
         for stage in prepared.plan.stages:
-            _stage_sql(stage, prepared.facts, self.dialect, {})
+            reads.append(_stage_sql(stage, prepared.facts, self.dialect, {}))
             if isinstance(stage, Release):
                 for i, measurement in enumerate(stage.measurements):
                     if measurement.quantity.rank is not None:
                         histogram_sql(stage, i, prepared.facts, self.dialect, {})
         outputs = tuple((c.id, f"c{i}") for i, c in enumerate(prepared.plan.columns))
         Renderer(DUCKDB).statement(prepared.plan.final, outputs)
-        return prepared
+        return replace(prepared, reads=tuple(reads))
 
     # ------------------------------------------------------------ free of charge
 
@@ -281,15 +284,14 @@ class Pipeline:
         for index, stage in enumerate(plan.stages):
             match stage:
                 case Release():
-                    sql = read_sql(stage, prepared.facts, self.dialect, constants)
+                    sql = self._read(prepared, index, constants)
                     names = tuple(OutputColumn(id, type) for id, type in stage.columns)
                     private = await self.backend.fetch(sql, names)
                     ranks = await self._histograms(stage, prepared.facts, constants)
-                    found = await self._aside(self._noised, index, stage, private, ranks, cost)
-                    rows = await self._aside(output_rows, stage, found, settings.nonnegative)
-                    tables[index] = (stage.columns, rows)
+                    released = (index, stage, private, ranks, cost, settings.nonnegative)
+                    tables[index] = (stage.columns, await self._aside(self._noised, *released))
                 case PublicRead(node, columns):
-                    sql = _stage_sql(stage, prepared.facts, self.dialect, constants)
+                    sql = self._read(prepared, index, constants)
                     exact = await self.backend.fetch(sql, tuple(OutputColumn(*c) for c in columns))
                     tables[index] = (columns, await self._aside(public_rows, stage, exact))
                 case CallStage():
@@ -299,7 +301,15 @@ class Pipeline:
                     single = await self._aside(self._evaluate, node, only, tables, constants)
                     constants[index] = single[0][0] if single else None
         outputs = tuple((c.id, c.type) for c in plan.columns)
-        return await self._aside(self._evaluate, plan.final, outputs, tables, constants)
+        final = (plan.final, outputs, tables, constants)
+        if _direct(plan.final, outputs) is not None:
+            return self._evaluate(*final)
+        return await self._aside(self._evaluate, *final)
+
+    def _read(self, prepared: Prepared, index: int, constants: Mapping[int, object]) -> str:
+        if not constants:
+            return prepared.reads[index]
+        return _stage_sql(prepared.plan.stages[index], prepared.facts, self.dialect, constants)
 
     async def _aside(self, work: Callable[..., T], *arguments: object) -> T:
         """Run `work` in a thread: OpenDP takes some 10 microseconds a value, without Python's lock, and
@@ -326,13 +336,15 @@ class Pipeline:
         private: PrivateRows,
         ranks: Mapping[int, PrivateRows],
         cost: Price,
-    ) -> Measured:
+        nonnegative: bool,
+    ) -> Rows:
         scales = [cost.scales[index, i] for i in range(len(stage.measurements))]
         losses = [
             max((b / s for b in m.bounds.values() if b), default=Fraction(0)) if s else Fraction(0)
             for m, s in zip(stage.measurements, scales, strict=True)
         ]
-        return add_noise(stage, private, ranks, scales, losses)
+        noisy = add_noise(stage, private, ranks, scales, losses)
+        return output_rows(stage, noisy, nonnegative)
 
     def _evaluate(
         self,

@@ -41,6 +41,12 @@ def _measurement(scale: float) -> Any:
     return dp.m.make_laplace(*space, scale=scale)
 
 
+@lru_cache(maxsize=4096)
+def _loss(scale: float, sensitivity: int) -> float:
+    """OpenDP's own map, a function of these two alone."""
+    return float(_measurement(scale).map(sensitivity))
+
+
 def laplace(
     values: Sequence[int], sensitivity: int, scale: Fraction, epsilon: Fraction
 ) -> list[int]:
@@ -52,8 +58,9 @@ def laplace(
     """
     if sensitivity < 0 or scale <= 0:
         raise InternalError("noise needs a sensitivity of 0 or more and a positive scale")
-    measurement = _measurement(float_up(scale))
-    check_loss(measurement.map(sensitivity), sensitivity, scale, epsilon)
+    rounded = float_up(scale)
+    measurement = _measurement(rounded)
+    check_loss(_loss(rounded, sensitivity), sensitivity, scale, epsilon)
     clamped = [max(-LIMIT, min(LIMIT, int(value))) for value in values]
     return list(measurement(clamped)) if clamped else []
 
@@ -66,6 +73,7 @@ def check_loss(mapped: float, sensitivity: int, scale: Fraction, epsilon: Fracti
         raise InternalError("OpenDP's map exceeds the epsilon to be charged")
 
 
+@lru_cache(maxsize=4096)
 def half_width(scale: Fraction, confidence: Fraction = Fraction(95, 100)) -> int:
     """The least integer h with Pr[|Z| <= h] >= confidence, where Pr[|Z| > h] = 2 q**(h + 1) / (1 + q).
 
