@@ -10,6 +10,7 @@ sql -> plan -> price          pure: no data, no randomness; EXPLAIN and Describe
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +39,8 @@ from dp4sql.mechanisms.lineage import Output, outputs
 from dp4sql.mechanisms.notices import clamp_notices, noise_notices
 from dp4sql.mechanisms.plan import Planner
 from dp4sql.mechanisms.reading import histogram_sql, read_sql
-from dp4sql.mechanisms.release import add_noise, fit, output_rows, public_rows
+from dp4sql.mechanisms.release import Measured, add_noise, fit, output_rows, public_rows
+from dp4sql.mechanisms.shelf import Shelf, repeated
 from dp4sql.mechanisms.split import weights
 from dp4sql.mechanisms.stages import (
     CallStage,
@@ -49,6 +51,7 @@ from dp4sql.mechanisms.stages import (
     ScalarStage,
     price,
 )
+from dp4sql.mechanisms.stored import Identity, digest, identities
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn, PrivateRows, Released
 from dp4sql.settings import Settings
@@ -76,13 +79,15 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A plan with the facts it rests on."""
+    """A plan with the facts it rests on, and what its stages are known by when they are kept."""
 
     plan: Plan
     facts: Facts
     outputs: tuple[Output, ...]
     reads: tuple[str, ...] = ()
     """What each stage asks the engine, as long as no number of an earlier stage stands in it."""
+    identities: tuple[Identity, ...] = ()
+    """What each stage is known by when its release is kept."""
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
@@ -160,16 +165,12 @@ class Pipeline:
     def _prepared(self, sql: str, parameters: Parameters | None) -> Prepared:
         """A plan that is known to render: what an engine has no safe SQL for is refused here, uncharged."""
         prepared = prepare(self.policy, sql, parameters)
-        reads = []
-        for stage in prepared.plan.stages:
-            reads.append(_stage_sql(stage, prepared.facts, self.dialect, {}))
-            if isinstance(stage, Release):
-                for i, measurement in enumerate(stage.measurements):
-                    if measurement.quantity.rank is not None:
-                        histogram_sql(stage, i, prepared.facts, self.dialect, {})
-        outputs = tuple((c.id, f"c{i}") for i, c in enumerate(prepared.plan.columns))
-        Renderer(DUCKDB).statement(prepared.plan.final, outputs)
-        return replace(prepared, reads=tuple(reads))
+        plan, facts = prepared.plan, prepared.facts
+        reads = tuple(_stage_sql(stage, facts, self.dialect, {}) for stage in plan.stages)
+        known_by = identities(plan, facts, self.dialect)
+        outputs = tuple((c.id, f"c{i}") for i, c in enumerate(plan.columns))
+        Renderer(DUCKDB).statement(plan.final, outputs)
+        return replace(prepared, reads=reads, identities=known_by)
 
     # ------------------------------------------------------------ free of charge
 
@@ -217,23 +218,35 @@ class Pipeline:
         """Charge, read, release. Nothing is charged when this raises before the read."""
         settings = settings or Settings()
         prepared = self._prepare(sql, _typed(parameters, parameter_types))
-        cost = priced(prepared, self.policy, settings, role)
+        asked = priced(prepared, self.policy, settings, role)
+        shelf = await asyncio.to_thread(self._shelf, prepared, asked, settings)
+        cost = repeated(prepared.plan, asked, shelf.found)
         calls = await self._open_calls(prepared.plan, settings, role)
         charges = self._charges(cost, calls, role)
         _check_price(charges, self.policy, settings, role)
         query = await self._charge(charges, sql, role)
         try:
-            rows = await self._run(prepared, cost, calls, settings)
-        except (Dp4sqlError, asyncio.CancelledError):
+            rows = await self._run(prepared, cost, calls, shelf, settings)
+        except (Exception, asyncio.CancelledError) as error:
             await asyncio.to_thread(self._close, query, "failed", role)
+            _say_charged(error, charges)
             raise
         await asyncio.to_thread(self._close, query, "answered", role)
         notices = (
             *noise_notices(prepared.plan, cost),
             *clamp_notices(prepared.plan, settings),
             *chain(*(c.notices for c in calls.values())),
+            *shelf.words(prepared.plan),
         )
         return Released(prepared.columns, rows, (*notices, *self._accounts(charges)))
+
+    def _shelf(self, prepared: Prepared, asked: Price, settings: Settings) -> Shelf:
+        """What is kept of the statement already."""
+        version = self._kept.data_version(self.backend.identity)
+        scope = f"{digest(self.backend.identity)}/{version}/{self.policy.fingerprint}"
+        shelf = Shelf(self._kept, scope, prepared.identities)
+        shelf.find(prepared.plan, asked, settings.reuse)
+        return shelf
 
     async def _open_calls(self, plan: Plan, settings: Settings, role: str) -> dict[int, Opened]:
         """The functions in FROM, checked and priced; they may read what is public."""
@@ -276,7 +289,12 @@ class Pipeline:
         self.ledger.close_query(query, kind, database=self.backend.identity, role=role)
 
     async def _run(
-        self, prepared: Prepared, cost: Price, calls: Mapping[int, Opened], settings: Settings
+        self,
+        prepared: Prepared,
+        cost: Price,
+        calls: Mapping[int, Opened],
+        shelf: Shelf,
+        settings: Settings,
     ) -> Rows:
         plan = prepared.plan
         tables: dict[int, tuple[tuple[tuple[str, Type], ...], Rows]] = {}
@@ -284,12 +302,9 @@ class Pipeline:
         for index, stage in enumerate(plan.stages):
             match stage:
                 case Release():
-                    sql = self._read(prepared, index, constants)
-                    names = tuple(OutputColumn(id, type) for id, type in stage.columns)
-                    private = await self.backend.fetch(sql, names)
-                    ranks = await self._histograms(stage, prepared.facts, constants)
-                    released = (index, stage, private, ranks, cost, settings.nonnegative)
-                    tables[index] = (stage.columns, await self._aside(self._noised, *released))
+                    measured = await self._measured(prepared, index, constants, cost, shelf)
+                    rows = await self._aside(output_rows, stage, measured, settings.nonnegative)
+                    tables[index] = (stage.columns, rows)
                 case PublicRead(node, columns):
                     sql = self._read(prepared, index, constants)
                     exact = await self.backend.fetch(sql, tuple(OutputColumn(*c) for c in columns))
@@ -316,6 +331,25 @@ class Pipeline:
         other sessions go on meanwhile."""
         return await asyncio.get_running_loop().run_in_executor(self._workers, work, *arguments)
 
+    async def _measured(
+        self,
+        prepared: Prepared,
+        index: int,
+        constants: Mapping[int, object],
+        cost: Price,
+        shelf: Shelf,
+    ) -> Measured:
+        """A release: one that is kept, or the exact rows with noise, kept from now on."""
+        if index in shelf.found:
+            return shelf.found[index].measured
+        stage = prepared.plan.stages[index]
+        assert isinstance(stage, Release)
+        names = tuple(OutputColumn(id, type) for id, type in stage.columns)
+        private = await self.backend.fetch(self._read(prepared, index, constants), names)
+        ranks = await self._histograms(stage, prepared.facts, constants)
+        scales = [cost.scales[index, i] for i in range(len(stage.measurements))]
+        return await self._aside(_noised, stage, private, ranks, scales, index, shelf)
+
     async def _histograms(
         self, stage: Release, facts: Facts, constants: Mapping[int, object]
     ) -> dict[int, PrivateRows]:
@@ -328,23 +362,6 @@ class Pipeline:
                 sql = histogram_sql(stage, i, facts, self.dialect, constants)
                 found[i] = await self.backend.fetch(sql, (*keys, *extra))
         return found
-
-    def _noised(
-        self,
-        index: int,
-        stage: Release,
-        private: PrivateRows,
-        ranks: Mapping[int, PrivateRows],
-        cost: Price,
-        nonnegative: bool,
-    ) -> Rows:
-        scales = [cost.scales[index, i] for i in range(len(stage.measurements))]
-        losses = [
-            max((b / s for b in m.bounds.values() if b), default=Fraction(0)) if s else Fraction(0)
-            for m, s in zip(stage.measurements, scales, strict=True)
-        ]
-        noisy = add_noise(stage, private, ranks, scales, losses)
-        return output_rows(stage, noisy, nonnegative)
 
     def _evaluate(
         self,
@@ -387,6 +404,23 @@ class Pipeline:
         self.ledger.close()
 
 
+def _noised(
+    stage: Release,
+    private: PrivateRows,
+    ranks: Mapping[int, PrivateRows],
+    scales: Sequence[Fraction],
+    index: int,
+    shelf: Shelf,
+) -> Measured:
+    losses = [
+        max((b / s for b in m.bounds.values() if b), default=Fraction(0)) if s else Fraction(0)
+        for m, s in zip(stage.measurements, scales, strict=True)
+    ]
+    measured = add_noise(stage, private, ranks, scales, losses)
+    shelf.keep(index, measured, scales, datetime.datetime.now(datetime.UTC))
+    return measured
+
+
 def _check_price(
     charges: Sequence[Charge], policies: PolicySet, settings: Settings, role: str
 ) -> None:
@@ -405,6 +439,18 @@ def _check_price(
                 f"the query costs {show(total)} under policy {policy}, more than dp4sql.max_charge allows",
                 hint="Nothing was charged. Raise dp4sql.max_charge or lower dp4sql.epsilon.",
             )
+
+
+def _say_charged(error: BaseException, charges: Sequence[Charge]) -> None:
+    """A statement that fails after its charge says so; one that is cancelled through its notes."""
+    if not charges:
+        return
+    what = ", ".join(f"{show(c.epsilon)} to policy {c.policy}" for c in charges)
+    told = f"The charge stays, as data may have been read: {what}."
+    if isinstance(error, Dp4sqlError):
+        error.detail = f"{error.detail} {told}" if error.detail else told
+    else:
+        error.add_note(told)
 
 
 def _typed(parameters: Sequence[Value], types: Sequence[Type | None]) -> Parameters:

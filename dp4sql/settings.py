@@ -5,25 +5,28 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from dp4sql.errors import InvalidParameter
 
 Split: TypeAlias = tuple[tuple[str | int, Fraction], ...]
 """Output columns, by name or by position from 1, with their weights."""
+Reuse: TypeAlias = Literal["exact", "off"]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`epsilon`: what a query may lose under each policy, where less than the policy's own value.
     `max_charge`: refuse a query that would cost any policy more. `error_columns`: add <name>_ci95.
-    `split`: how output columns weigh when epsilon is shared. `nonnegative`: released counts below 0 are 0."""
+    `split`: how output columns weigh when epsilon is shared. `nonnegative`: released counts below 0 are 0.
+    `reuse`: whether a repeat shows what was released before, at no charge."""
 
     epsilon: Fraction | None = None
     max_charge: Fraction | None = None
     error_columns: bool = False
     split: Split = ()
     nonnegative: bool = False
+    reuse: Reuse = "exact"
 
     def with_setting(self, name: str, text: str) -> Settings:
         """SET dp4sql.<name> = text; 'default' takes it back."""
@@ -38,6 +41,8 @@ class Settings:
                 return replace(self, split=_split(text))
             case "nonnegative":
                 return replace(self, nonnegative=_switch(name, text))
+            case "reuse":
+                return replace(self, reuse=_reuse(text))
             case _:
                 raise _unknown(name)
 
@@ -48,6 +53,8 @@ class Settings:
                 return "default" if value is None else str(float(value))
             case "error_columns" | "nonnegative":
                 return "on" if getattr(self, name) else "off"
+            case "reuse":
+                return self.reuse
             case "split":
                 return (
                     ", ".join(f"{_quoted(key)}: {float(w):g}" for key, w in self.split) or "equal"
@@ -59,7 +66,7 @@ class Settings:
 LEAST = Fraction(1, 10**6)
 """The smallest epsilon that can be asked for: less would answer with noise alone."""
 
-NAMES = ("epsilon", "error_columns", "max_charge", "nonnegative", "split")
+NAMES = ("epsilon", "error_columns", "max_charge", "nonnegative", "reuse", "split")
 
 
 def _unknown(name: str) -> InvalidParameter:
@@ -84,6 +91,21 @@ def _positive(name: str, text: str) -> Fraction:
             hint="A number of at least 0.000001, such as 0.5.",
         )
     return value
+
+
+def _reuse(text: str) -> Reuse:
+    word = text.lower()
+    for known in REUSES:
+        if word == known:
+            return known
+    if word == "default":
+        return "exact"
+    raise InvalidParameter(
+        f'invalid value for parameter "dp4sql.reuse": "{text}"', hint=f"{' or '.join(REUSES)}."
+    )
+
+
+REUSES: Final[tuple[Reuse, ...]] = get_args(Reuse)
 
 
 def _switch(name: str, text: str) -> bool:

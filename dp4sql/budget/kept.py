@@ -8,6 +8,7 @@ data raises it, and answers about older data are not shown as answers about the 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from pathlib import Path
 
 from dp4sql.budget.database import open_database
@@ -33,6 +34,12 @@ class KeptAnswers:
             _now(),
             content,
         )
+
+    def keep_all(self, contents: Mapping[str, str]) -> None:
+        """Keep all or none. The power may take them again, but never before the charges on disk."""
+        with self._database.transaction(durable=False):
+            for key, content in contents.items():
+                self.keep(key, content)
 
     def note(self, key: str, *, role: str, purpose: str, reused: bool) -> None:
         self._database.run(

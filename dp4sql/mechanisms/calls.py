@@ -52,6 +52,8 @@ class Kept(Protocol):
 
     def keep(self, key: str, content: str) -> None: ...
 
+    def keep_all(self, contents: Mapping[str, str]) -> None: ...
+
     def note(self, key: str, *, role: str, purpose: str, reused: bool) -> None:
         """Record who used the answer, and what for."""
 

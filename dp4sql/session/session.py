@@ -95,9 +95,11 @@ class Session:
             await self._limited(event)
         except Dp4sqlError as error:
             self.fail(error)
-        except _FAULTS:
+        except _FAULTS as fault:
             log.exception("a statement failed inside the proxy")
-            self.fail(InternalError("internal error", hint="The proxy's log holds the details."))
+            charged = " ".join(getattr(fault, "__notes__", ())) or None
+            hint = "The proxy's log holds the details."
+            self.fail(InternalError("internal error", hint=hint, detail=charged))
 
     def fail(self, error: Dp4sqlError) -> None:
         self._state.fail()
@@ -109,9 +111,13 @@ class Session:
         try:
             async with asyncio.timeout(self._state.statement_timeout) as self._deadline:
                 await self._act(event)
-        except TimeoutError:
+        except TimeoutError as timeout:
             why = "user request" if self._cancelled else "statement timeout"
-            raise QueryCanceled(f"canceling statement due to {why}") from None
+            # What the statement had been charged by then is noted on the cancellation.
+            notes = getattr(timeout.__cause__, "__notes__", ())
+            raise QueryCanceled(
+                f"canceling statement due to {why}", detail=" ".join(notes) or None
+            ) from None
         finally:
             self._deadline = None
 

@@ -101,10 +101,11 @@ def test_the_budget_ends(pipeline: Pipeline) -> None:
         ),
     )
     pipeline.policy = small
+    anew = Settings(reuse="off")
     for _ in range(10):
-        answer(pipeline, "SELECT COUNT(*) FROM student")
+        answer(pipeline, "SELECT COUNT(*) FROM student", settings=anew)
     with pytest.raises(BudgetExceeded) as caught:
-        answer(pipeline, "SELECT COUNT(*) FROM student")
+        answer(pipeline, "SELECT COUNT(*) FROM student", settings=anew)
     assert "student" in caught.value.message
     assert spent(pipeline) == 1
 
@@ -145,7 +146,7 @@ def test_ledger_survives_restart(database: Path, tmp_path: Path) -> None:
         opened = dp4sql.open_pipeline(
             policy=POLICY, database=f"duckdb:///{database}", ledger=tmp_path / "ledger"
         )
-        answer(opened, "SELECT COUNT(*) FROM student")
+        answer(opened, "SELECT COUNT(*) FROM student", settings=Settings(reuse="off"))
         assert spent(opened) == expected
         asyncio.run(opened.close())
 

@@ -179,7 +179,8 @@ WEIGHTS_HINT = (
             "budget",
             "1",
             'unrecognized configuration parameter "dp4sql.budget"',
-            "Known: dp4sql.epsilon, dp4sql.error_columns, dp4sql.max_charge, dp4sql.nonnegative, dp4sql.split.",
+            "Known: dp4sql.epsilon, dp4sql.error_columns, dp4sql.max_charge, dp4sql.nonnegative, "
+            "dp4sql.reuse, dp4sql.split.",
         ),
     ],
 )
@@ -213,6 +214,7 @@ def test_every_setting_has_a_default_that_can_be_shown() -> None:
     assert {name: Settings().show(name) for name in NAMES} == {
         "epsilon": "default",
         "error_columns": "off",
+        "reuse": "exact",
         "max_charge": "default",
         "nonnegative": "off",
         "split": "equal",

@@ -21,6 +21,7 @@ import duckdb
 import pytest
 
 import dp4sql
+from dp4sql.settings import Settings
 
 RUNS = 1000
 DOUBT = 1e-6
@@ -121,7 +122,8 @@ async def answers(path: Path, case: Case) -> list[list[float]]:
         policy=policy_file(case.policy), database=f"duckdb:///{path}", ledger=f"{path}.ledger"
     )
     try:
-        found = [await pipeline.query(case.sql) for _ in range(RUNS)]
+        anew = Settings(reuse="off")
+        found = [await pipeline.query(case.sql, settings=anew) for _ in range(RUNS)]
     finally:
         await pipeline.close()
     return [

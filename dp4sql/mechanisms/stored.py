@@ -1,0 +1,190 @@
+"""Releases that are kept: what identifies one, and an exact text for it.
+
+A measurement is identified by the SQL that would read it, never by the client's text. Stages that hold values
+of earlier ones are identified by what those released, too. Showing a release again is post-processing.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, assert_never
+
+from dp4sql.algebra.expr import Constant, walk
+from dp4sql.algebra.nodes import Node, expressions, walk_nodes
+from dp4sql.algebra.types import Value
+from dp4sql.errors import InternalError
+from dp4sql.infer.facts import Facts
+from dp4sql.mechanisms.reading import histogram_sql, read_sql
+from dp4sql.mechanisms.release import Measured
+from dp4sql.mechanisms.stages import (
+    CallStage,
+    Measurement,
+    Plan,
+    PublicRead,
+    Release,
+    ScalarStage,
+    Stage,
+)
+from dp4sql.sql.dialects import DUCKDB, Dialect
+from dp4sql.sql.render import Renderer
+
+MOST_ROWS: Final = 20_000
+"""Releases with more rows are not kept."""
+
+# ---------------------------------------------------------------- what identifies a release
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What tells a stage from others: a text for each measurement of a release (one text for any other
+    stage). `dependent` on the values of earlier stages, which the texts leave open."""
+
+    texts: tuple[str, ...]
+    dependent: bool = False
+
+
+def identities(plan: Plan, facts: Facts, dialect: Dialect) -> tuple[Identity, ...]:
+    return tuple(_identity(stage, facts, dialect) for stage in plan.stages)
+
+
+def _identity(stage: Stage, facts: Facts, dialect: Dialect) -> Identity:
+    match stage:
+        case Release():
+            return _release(stage, facts, dialect)
+        case ScalarStage(node, column):
+            return Identity((Renderer(DUCKDB).statement(node, ((column, "c0"),)),))
+        case PublicRead(node, columns):
+            named = tuple((id, f"c{i}") for i, (id, _) in enumerate(columns))
+            return Identity((Renderer(dialect).statement(node, named),))
+        case CallStage():
+            # It draws anew, or keeps what it draws by itself: nobody can tell beforehand.
+            return Identity(())
+        case _:
+            assert_never(stage)
+
+
+def _release(release: Release, facts: Facts, dialect: Dialect) -> Identity:
+    texts = tuple(_text(release, m, facts, dialect) for m in release.measurements)
+    trees = (release.node, *((release.bins,) if release.bins is not None else ()))
+    return Identity(texts, any(has_constants(tree) for tree in trees))
+
+
+def _text(release: Release, measurement: Measurement, facts: Facts, dialect: Dialect) -> str:
+    alone, q = replace(release, measurements=(measurement,)), measurement.quantity
+    sql = read_sql(alone, facts, dialect, {})
+    if q.rank is not None:
+        sql += histogram_sql(alone, 0, facts, dialect, {})
+    grid = [q.kind, str(q.unit), str(q.center), q.low, q.high, repr(q.rank)]
+    return json.dumps([sql, *grid])
+
+
+def has_constants(node: Node) -> bool:
+    return any(
+        isinstance(part, Constant)
+        for inner in walk_nodes(node)
+        for expr in expressions(inner)
+        for part in walk(expr)
+    )
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+# ---------------------------------------------------------------- an exact text for it
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One noisy measurement: a column of keys for each grouping key, and an integer a row."""
+
+    at: str
+    scale: Fraction
+    keys: tuple[tuple[Value, ...], ...]
+    values: tuple[int, ...]
+
+
+def encode(stored: Stored) -> str:
+    """Equal for equal content; `decode` gives back the very same values."""
+    keys = [[_tag(column), [_plain(value) for value in column]] for column in stored.keys]
+    return json.dumps([stored.at, str(stored.scale), keys, list(stored.values)])
+
+
+def decode(text: str) -> Stored:
+    at, scale, keys, values = json.loads(text)
+    return Stored(at, Fraction(scale), tuple(_column(*key) for key in keys), tuple(values))
+
+
+def _tag(column: Sequence[Value]) -> str:
+    """The one type of a column's values; a bool is no int here, nor a datetime a date."""
+    found = {_kind(value) for value in column if value is not None}
+    if len(found) > 1:
+        raise InternalError("a grouping key with values of several types")
+    return found.pop() if found else "null"
+
+
+def _kind(value: Value) -> str:
+    for name, (type, _, _) in _CODECS.items():
+        if isinstance(value, type):
+            return name
+    raise InternalError("a grouping key of a type that cannot be kept")
+
+
+def _plain(value: Value) -> Any:
+    return None if value is None else _CODECS[_kind(value)][1](value)
+
+
+def _column(tag: str, values: Sequence[Any]) -> tuple[Value, ...]:
+    if tag == "null":
+        return tuple(None for _ in values)
+    read = _CODECS[tag][2]
+    return tuple(None if value is None else read(value) for value in values)
+
+
+def _span(value: datetime.timedelta) -> list[int]:
+    return [value.days, value.seconds, value.microseconds]
+
+
+#: Python type, to JSON, from JSON. A subtype stands before its supertype.
+_CODECS: Final[Mapping[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]] = {
+    "bool": (bool, bool, bool),
+    "int": (int, int, int),
+    "float": (float, float.hex, float.fromhex),
+    "decimal": (Decimal, str, Decimal),
+    "str": (str, str, str),
+    "datetime": (
+        datetime.datetime,
+        datetime.datetime.isoformat,
+        datetime.datetime.fromisoformat,
+    ),
+    "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
+    "interval": (datetime.timedelta, _span, lambda parts: datetime.timedelta(*parts)),
+    "uuid": (uuid.UUID, str, uuid.UUID),
+}
+
+
+# ---------------------------------------------------------------- releases and their measurements
+
+
+def taken_apart(
+    measured: Measured, scales: Sequence[Fraction], at: datetime.datetime
+) -> list[Stored]:
+    moment, keys = at.isoformat(timespec="milliseconds"), tuple(map(tuple, measured.keys))
+    return [
+        Stored(moment, scale, keys, tuple(values))
+        for scale, values in zip(scales, measured.noisy, strict=True)
+    ]
+
+
+def put_together(parts: Sequence[Stored]) -> Measured | None:
+    """None where the parts have different bins: the data changed in between, and nobody said so."""
+    if any(part.keys != parts[0].keys for part in parts):
+        return None
+    return Measured(parts[0].keys, tuple(part.values for part in parts))

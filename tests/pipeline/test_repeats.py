@@ -1,0 +1,258 @@
+"""Repeats are free: what was released is shown again, and only then."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import dp4sql
+from dp4sql.budget.kept import KeptAnswers
+from dp4sql.errors import BudgetExceeded, EngineError, LedgerBroken
+from dp4sql.mechanisms import shelf
+from dp4sql.pipeline import Pipeline
+from dp4sql.rows import Released
+from dp4sql.settings import Settings
+from tests.pipeline.conftest import POLICY
+
+MAJORS = "SELECT major, COUNT(*) AS n FROM student GROUP BY major"
+
+
+def ask(pipeline: Pipeline, sql: str, *parameters: object, **settings: str) -> Released:
+    asked = Settings()
+    for name, text in settings.items():
+        asked = asked.with_setting(name, text)
+    return asyncio.run(pipeline.query(sql, parameters, asked))  # type: ignore[arg-type]
+
+
+def spent(pipeline: Pipeline) -> dict[str, Fraction]:
+    ledger, name = pipeline.ledger, pipeline.backend.identity
+    return {p.name: ledger.spent(name, p.entity, p.name) for p in pipeline.policy.policies}
+
+
+def said(released: Released) -> str:
+    return "\n".join(released.notices)
+
+
+REPEATS = [
+    (MAJORS, "select MAJOR,\n count( * ) as how_many from student s group by s.major"),
+    (MAJORS, "SELECT major, COUNT(*) FROM student GROUP BY major ORDER BY 2 DESC LIMIT 3"),
+    (MAJORS, "SELECT major, 2 * COUNT(*) + 1 FROM student GROUP BY major HAVING COUNT(*) > 10"),
+    (
+        "SELECT AVG(grade), STDDEV(grade) FROM enrollment",
+        "SELECT COUNT(grade), VARIANCE(grade) FROM enrollment",
+    ),
+    (
+        "SELECT MAX(grade), PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY grade) FROM enrollment",
+        "SELECT MAX(grade), PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY grade) + 0 FROM enrollment",
+    ),
+    (
+        "SELECT COUNT(*) FROM student WHERE uid > (SELECT COUNT(*) FROM enrollment WHERE grade > 50)",
+        "SELECT COUNT(*) + 1 FROM student WHERE uid > (SELECT COUNT(*) FROM enrollment WHERE grade > 50)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), REPEATS)
+def test_a_repeat_is_free_and_says_so(pipeline: Pipeline, first: str, second: str) -> None:
+    assert "shown again" not in said(ask(pipeline, first))
+    before = spent(pipeline)
+    again = ask(pipeline, second)
+    assert spent(pipeline) == before
+    assert "shown again as released" in said(again)
+    assert "charged 1 " not in said(again)
+    assert any(before.values())
+
+
+def test_the_rows_are_the_very_same(pipeline: Pipeline) -> None:
+    for sql in (
+        MAJORS,
+        "SELECT uid, AVG(amount) AS a, COUNT(*) AS n FROM scholarship GROUP BY uid",
+        "SELECT grade > 50 AS good, review, SUM(grade) AS s FROM enrollment GROUP BY 1, 2",
+    ):
+        assert ask(pipeline, sql).rows == ask(pipeline, sql).rows
+
+
+def test_parameters_are_part_of_the_statement(pipeline: Pipeline) -> None:
+    sql = "SELECT COUNT(*) FROM enrollment WHERE grade > $1"
+    ask(pipeline, sql, 50)
+    assert "shown again" in said(ask(pipeline, sql, 50))
+    assert "shown again" in said(ask(pipeline, sql.replace("$1", "50")))
+    assert "shown again" not in said(ask(pipeline, sql, 51))
+
+
+def test_what_is_different_is_charged(pipeline: Pipeline) -> None:
+    ask(pipeline, MAJORS)
+    for other in (
+        "SELECT major, COUNT(*) FROM student WHERE uid > 5 GROUP BY major",
+        "SELECT major, COUNT(DISTINCT uid) FROM student GROUP BY major",
+        "SELECT COUNT(*) FROM student",
+        "SELECT major, COUNT(*) FROM student WHERE major IN ('CS', 'Math') GROUP BY major",
+    ):
+        assert "shown again" not in said(ask(pipeline, other)), other
+
+
+def test_less_noise_is_a_new_release_and_more_is_not(pipeline: Pipeline) -> None:
+    half = ask(pipeline, MAJORS, epsilon="0.5")
+    whole = ask(pipeline, MAJORS)
+    assert "a noisier answer is kept already; this one is new" in said(whole)
+    assert spent(pipeline)["student"] == Fraction(3, 2)
+    assert ask(pipeline, MAJORS, epsilon="0.5").rows == whole.rows != half.rows
+    assert "noise scale 1," in said(ask(pipeline, MAJORS, epsilon="0.1"))
+    assert spent(pipeline)["student"] == Fraction(3, 2)
+
+
+def test_reuse_off_asks_anew(pipeline: Pipeline) -> None:
+    ask(pipeline, MAJORS)
+    ask(pipeline, MAJORS, reuse="off", epsilon="0.25")
+    assert spent(pipeline)["student"] == Fraction(5, 4)
+    assert "noise scale 1," in said(ask(pipeline, MAJORS)), "the less noisy one stays"
+
+
+def test_a_part_that_was_released_is_not_charged_again(pipeline: Pipeline) -> None:
+    inner = "SELECT COUNT(*) FROM enrollment WHERE grade > 50"
+    ask(pipeline, inner, epsilon="0.5")
+    before = spent(pipeline)["student"]
+    both = ask(pipeline, f"SELECT COUNT(*) - ({inner}) FROM student")
+    assert spent(pipeline)["student"] - before == Fraction(1, 2)
+    assert "a part is shown again" in said(both)
+
+
+def test_what_depends_on_a_released_value_follows_it(pipeline: Pipeline) -> None:
+    """The outer count is another one when the inner value is another one."""
+    sql = "SELECT COUNT(*) FROM student WHERE uid > (SELECT COUNT(*) FROM enrollment WHERE grade > 50) / 5"
+    ask(pipeline, sql)
+    before = spent(pipeline)["student"]
+    ask(pipeline, "SELECT COUNT(*) FROM enrollment WHERE grade > 50", reuse="off")
+    assert spent(pipeline)["student"] == before + 1
+    again = ask(pipeline, sql)
+    assert "a part is shown again" in said(again)
+    assert spent(pipeline)["student"] == before + 1 + Fraction(1, 2)
+
+
+def test_a_repeat_works_with_an_empty_budget(pipeline: Pipeline) -> None:
+    rows = ask(pipeline, MAJORS).rows
+    for _ in range(19):
+        ask(pipeline, MAJORS, reuse="off")
+    with pytest.raises(BudgetExceeded):
+        ask(pipeline, MAJORS, reuse="off")
+    again = ask(pipeline, MAJORS, max_charge="0.000001")
+    assert again.rows == ask(pipeline, MAJORS).rows
+    assert len(again.rows) == len(rows)
+
+
+def test_new_data_is_asked_anew(pipeline: Pipeline) -> None:
+    ask(pipeline, MAJORS)
+    kept = KeptAnswers(pipeline.ledger.where)
+    kept.bump(pipeline.backend.identity, "new term")
+    kept.close()
+    assert "shown again" not in said(ask(pipeline, MAJORS))
+    assert "shown again" in said(ask(pipeline, MAJORS))
+    assert spent(pipeline)["student"] == 2
+
+
+def test_another_policy_file_is_asked_anew(database: Path, tmp_path: Path) -> None:
+    text = POLICY.read_text().replace("budget: 20 ", "budget: 30 ")
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(text)
+    answers = []
+    for policy in (POLICY, changed, POLICY):
+        opened = dp4sql.open_pipeline(
+            policy=policy, database=f"duckdb:///{database}", ledger=tmp_path / "ledger"
+        )
+        answers.append(said(ask(opened, MAJORS)))
+        asyncio.run(opened.close())
+    assert ["shown again" in answer for answer in answers] == [False, False, True]
+
+
+def test_proxies_that_share_a_ledger_share_its_answers(pipeline: Pipeline, database: Path) -> None:
+    other = dp4sql.open_pipeline(
+        policy=POLICY, database=f"duckdb:///{database}", ledger=pipeline.ledger.where
+    )
+    rows = ask(pipeline, MAJORS).rows
+    assert ask(other, MAJORS).rows == rows
+    asyncio.run(other.close())
+
+
+def test_keys_are_the_same_in_every_process(pipeline: Pipeline, database: Path) -> None:
+    """Python orders sets differently from process to process; what is kept is found all the same."""
+    queries = [
+        MAJORS,
+        "SELECT s.title, e.review, COUNT(*), AVG(grade) FROM enrollment e JOIN section s USING (sid) "
+        "JOIN student t USING (uid) WHERE t.major IN ('CS', 'Math') AND s.fid > 3 AND e.review > 2 "
+        "GROUP BY s.title, e.review",
+        "SELECT uid, COUNT(*) FROM student NATURAL JOIN scholarship GROUP BY uid, major",
+    ]
+    for sql in queries:
+        ask(pipeline, sql)
+    script = f"""
+import asyncio, dp4sql
+opened = dp4sql.open_pipeline(policy={str(POLICY)!r}, database="duckdb:///{database}",
+                              ledger={str(pipeline.ledger.where)!r})
+for sql in {queries!r}:
+    print(any("shown again as" in n for n in asyncio.run(opened.query(sql)).notices))
+"""
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == ["True"] * len(queries)
+
+
+def test_an_answer_that_is_too_large_is_not_kept(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "MOST_ROWS", 7)
+    assert "not kept, as it has more than 7 rows" in said(ask(pipeline, MAJORS))
+    ask(pipeline, MAJORS)
+    assert spent(pipeline)["student"] == 2
+
+
+def test_an_answer_that_cannot_be_kept_is_given(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise LedgerBroken("the disk is full")
+
+    monkeypatch.setattr(pipeline._kept, "keep_all", full)
+    assert "not kept, as the ledger failed" in said(ask(pipeline, MAJORS))
+
+
+def test_nothing_is_kept_of_a_query_that_fails(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(*_: object) -> None:
+        raise EngineError("the database could not run the query")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline.backend, "fetch", failing)
+        with pytest.raises(EngineError) as caught:
+            ask(pipeline, MAJORS)
+    assert caught.value.detail == (
+        "The charge stays, as data may have been read: 1 to policy student."
+    )
+    ask(pipeline, MAJORS)
+    assert spent(pipeline)["student"] == 2
+
+
+def test_no_release_is_kept_before_its_charge(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the moment of a crash: what is kept was charged."""
+    charged: list[Fraction] = []
+    keep = pipeline._kept.keep_all
+    monkeypatch.setattr(
+        pipeline._kept,
+        "keep_all",
+        lambda contents: (charged.append(spent(pipeline)["student"]), keep(contents))[1],
+    )
+    ask(pipeline, MAJORS)
+    assert charged == [1]
