@@ -48,12 +48,12 @@ def open_pipeline(
     """A pipeline on `database` (a URL such as duckdb:///file.duckdb) whose charges go to `ledger`, a file or
     a postgresql:// URL; by default a file beside the database."""
     from dp4sql.backends import open_backend
+    from dp4sql.budget.database import beside
     from dp4sql.budget.ledger import Ledger
     from dp4sql.pipeline import Pipeline
 
     backend = open_backend(database)
-    beside = backend.identity.split("://", 1)[1] + ".ledger"
-    where = beside if ledger is None else os.fspath(ledger)
+    where = beside(backend.identity) if ledger is None else os.fspath(ledger)
     return Pipeline(_policies(policy), backend, Ledger(where))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from dp4sql.budget.entry import Row
-from dp4sql.errors import LedgerBroken
+from dp4sql.errors import InvalidParameter, LedgerBroken
 
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS entries (
@@ -67,12 +67,25 @@ def is_server(where: str | Path) -> bool:
     return str(where).startswith(("postgresql://", "postgres://"))
 
 
+def beside(identity: str) -> Path:
+    """Where the ledger of a database is kept unless another place is named: beside its file or folder."""
+    _, _, path = identity.partition("://")
+    if is_server(identity):
+        raise InvalidParameter(
+            "a database server has no folder for its ledger",
+            hint="--ledger says where it is kept: a file, or a postgresql:// URL.",
+        )
+    return Path(f"{path}.ledger")
+
+
 def open_database(where: str | Path, *, create: bool = True) -> Database:
-    """`where`: the path of a SQLite file (made if missing, unless not `create`) or a postgresql:// URL."""
+    """`where`: the path of a SQLite file or a postgresql:// URL; made there if missing, unless not `create`."""
     from dp4sql.budget.postgres import Postgres
     from dp4sql.budget.sqlite import Sqlite
 
-    return Postgres(str(where)) if is_server(where) else Sqlite(Path(where), create=create)
+    if is_server(where):
+        return Postgres(str(where), create=create)
+    return Sqlite(Path(where), create=create)
 
 
 def broken(name: str, what: str, reason: str) -> LedgerBroken:

@@ -24,7 +24,7 @@ from typing import Final, Literal
 from dp4sql.budget.book import Account, Book, Mismatch
 from dp4sql.budget.cost import Charge, Limit, paid
 from dp4sql.budget.database import open_database
-from dp4sql.budget.entry import COLUMNS, START, Entry, Kind, Row, from_row
+from dp4sql.budget.entry import COLUMNS, Entry, Kind, Row, from_row
 from dp4sql.budget.terms import loosened, terms, withdrawn
 from dp4sql.errors import BudgetExceeded, Dp4sqlError, LedgerBroken
 from dp4sql.policy.labels import Policy
@@ -59,7 +59,7 @@ class Ledger:
     """Safe to share between threads and processes.
 
     `where`: the path of a SQLite file, or a postgresql:// URL. LedgerBroken when it cannot be opened or
-    does not verify. `clock` dates the entries.
+    does not verify; with `truncated`, entries may be missing at the end. `clock` dates the entries.
     """
 
     def __init__(
@@ -67,9 +67,10 @@ class Ledger:
         where: str | Path,
         *,
         create: bool = True,
+        truncated: bool = False,
         clock: Callable[[], datetime.datetime] = utc_now,
     ) -> None:
-        self.where, self._clock = where, clock
+        self.where, self._clock, self._may_miss = where, clock, truncated
         self._database = open_database(where, create=create)
         self._lock, self._waiting = threading.Lock(), deque[_Request]()
         self._book: Book | None = None
@@ -157,11 +158,6 @@ class Ledger:
         entry = Entry(query=query, at=self._now(), kind=kind, database=database, role=role)
         self._submit(lambda book: book.write(entry), durable=False)
 
-    def mark_accepted(self) -> None:
-        """Record that the curator goes on without entries that were missing (`accept`)."""
-        entry = Entry(at=self._now(), kind="accepted")
-        self._submit(lambda book: book.write(entry), durable=True)
-
     def _submit(self, decide: Callable[[Book], int], *, durable: bool) -> int:
         """Whoever gets the lock commits what all threads wait for."""
         request = _Request(decide, durable)
@@ -219,6 +215,14 @@ class Ledger:
         or `refresh` here: other processes may have charged since."""
         return self._known().lost((database, entity, policy), member)
 
+    def lost(
+        self, account: Account, role: str | None = None, since: datetime.date | None = None
+    ) -> Fraction:
+        """What a member has lost at most by the queries of `role` (of everybody, when None) since the
+        start of a day (ever, when None)."""
+        limit = Limit("", Fraction(0), role, since)
+        return self._known().counted(account, "", limit, self.today())
+
     def _known(self) -> Book:
         book = self._book
         if book is None:
@@ -274,7 +278,7 @@ class Ledger:
             self._replay(book, row, link)
             if noted and noted[0] == book.count and noted[1] != link:
                 raise self._tampered(book.count)
-        if noted and noted[0] > book.count:
+        if noted and noted[0] > book.count and not self._may_miss:
             raise self._truncated(noted[0] - book.count)
         return book
 
@@ -302,31 +306,36 @@ class Ledger:
         return LedgerBroken(
             f"the ledger {self._database.name} does not verify: entry {id} was changed, "
             "or an entry before it is missing",
-            hint="Restore it from a backup. Starting with an empty ledger would forget what was spent.",
+            hint="Restore it from a backup. Starting with an empty ledger would forget what was spent: "
+            "dp4sql ledger export --unverified tells what it says.",
         )
 
     def _truncated(self, missing: int) -> LedgerBroken:
         return LedgerBroken(
             f"the ledger {self._database.name} does not verify: its last {missing} entries are missing",
-            hint="Restore it from a newer backup. dp4sql.budget.ledger.accept goes on with what is here, "
-            "and forgets what those entries charged.",
+            hint="Restore it from a newer backup. Where there is none, dp4sql ledger accept goes on with "
+            "what is here, and forgets what those entries charged.",
         )
 
 
 def accept(where: str | Path) -> int:
     """Go on with the entries that are there although later ones were noted; their number. What the missing
     ones charged is forgotten, so this is for the curator to decide. A change elsewhere is LedgerBroken still."""
+    ledger = Ledger(where, create=False, truncated=True)
+    try:
+        entry = Entry(at=ledger._now(), kind="accepted")
+        return ledger._submit(lambda book: book.write(entry), durable=True) - 1
+    finally:
+        ledger.close()
+
+
+def unverified(where: str | Path) -> list[Entry]:
+    """What a ledger says, whether it verifies or not. Nothing may be decided by this."""
     database = open_database(where, create=False)
     try:
-        last = database.run("SELECT id, hash FROM entries ORDER BY id DESC LIMIT 1")
-        with database.transaction():
-            database.note(*(last[0] if last else (0, START)))
+        return [from_row(row) for row in database.run(f"SELECT {NAMES} FROM entries ORDER BY id")]
     finally:
         database.close()
-    ledger = Ledger(where, create=False)
-    ledger.mark_accepted()
-    ledger.close()
-    return last[0][0] if last else 0
 
 
 def _decide(request: _Request, book: Book) -> None:

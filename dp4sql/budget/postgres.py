@@ -38,12 +38,14 @@ CREATE OR REPLACE TRIGGER entries_no_change BEFORE UPDATE OR DELETE OR TRUNCATE 
 class Postgres:
     """`url`: postgresql://USER@HOST/DATABASE; the user may create a schema there, or one that has it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, create: bool = True) -> None:
         self._url, self._lock = url, threading.RLock()
         self.name = "on its Postgres server"
         self._db = self._connect()
         with self._errors("cannot be opened"), self._db.transaction():
             (found,) = self._db.execute("SELECT to_regclass('head')").fetchall()
+            if found[0] is None and not create:
+                raise broken(self.name, "cannot be opened", "there is none in this database")
             if found[0] is None:
                 self._db.execute(SETUP)
 

@@ -31,13 +31,6 @@ def dp4sql_(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]
     )
 
 
-@pytest.fixture(scope="session")
-def database(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("university") / "university.duckdb"
-    university.generate(path)
-    return f"duckdb://{path}"
-
-
 @contextmanager
 def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A proxy on a free port: the process and the port."""
@@ -64,7 +57,9 @@ def test_version() -> None:
     assert dp4sql_("--version").stdout == f"dp4sql {dp4sql.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["serve", "demo", "explain", "user"])
+@pytest.mark.parametrize(
+    "command", ["serve", "demo", "explain", "check", "ledger", "data-version", "user"]
+)
 def test_help_teaches_by_example(command: str) -> None:
     shown = dp4sql_(command, "--help")
     assert shown.returncode == 0
@@ -176,7 +171,7 @@ def test_serve_says_why_it_cannot(database: str, tmp_path: Path) -> None:
             (("--database", database, "--listen", "0.0.0.0:0"), "not this machine alone"),
             (("--database", database, "--listen", "here"), "not an address to listen on"),
             (("--database", database, "--users", f"{tmp_path}/none"), "No such file"),
-            (("--database", "postgresql://me:secret@127.0.0.1/x"), "--ledger FILE"),
+            (("--database", "postgresql://me:secret@127.0.0.1/x"), "--ledger says where"),
             (
                 ("--database", f"postgresql://me:secret@127.0.0.1:{port}/", "--ledger", "x"),
                 "names no database",

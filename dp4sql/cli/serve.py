@@ -1,0 +1,82 @@
+"""dp4sql serve: a proxy until a signal comes."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+
+import dp4sql
+from dp4sql.cli.arguments import Commands, add_command, database_argument, policy_argument
+
+
+def add(commands: Commands) -> None:
+    command = add_command(
+        commands,
+        "serve",
+        "answer Postgres clients until SIGTERM or Ctrl-C",
+        "  dp4sql serve --policy policies/university.yaml --database duckdb:///university.duckdb\n"
+        "  dp4sql serve --policy shop.yaml --database postgresql://reader@db/shop \\\n"
+        "      --ledger shop.ledger --listen 0.0.0.0:6432 --users users.txt --tls server.crt server.key\n",
+    )
+    policy_argument(command)
+    database_argument(command)
+    command.add_argument(
+        "--listen",
+        default="127.0.0.1:6432",
+        metavar="HOST:PORT",
+        help="where clients connect (127.0.0.1:6432); port 0 takes a free one",
+    )
+    command.add_argument(
+        "--ledger",
+        metavar="WHERE",
+        help="what was spent: a file (beside a DuckDB file or folder unless given), or a postgresql:// "
+        "URL that several proxies share",
+    )
+    command.add_argument(
+        "--name", help="the database name clients ask for (the policy file's name)"
+    )
+    command.add_argument(
+        "--users",
+        metavar="FILE",
+        help="who may log in, as dp4sql user writes it; without it anyone on this machine",
+    )
+    command.add_argument(
+        "--tls", nargs=2, metavar=("CERT", "KEY"), help="PEM files: certificate chain and key"
+    )
+    command.add_argument(
+        "--catalog", metavar="URL", help="an empty Postgres that answers catalog queries (its own)"
+    )
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    import uvloop
+
+    uvloop.run(_served(args))
+    return 0
+
+
+async def _served(args: argparse.Namespace) -> None:
+    from dp4sql.server import Options, Tls
+    from dp4sql.serving import address, proxy, until_stopped
+    from dp4sql.wire.auth import load_users
+
+    logging.basicConfig(
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
+    )
+    name = args.name or Path(args.policy).stem
+    options = Options(
+        database=name,
+        users=load_users(args.users) if args.users else None,
+        trust=not args.users,
+        tls=Tls.load(*args.tls) if args.tls else None,
+        catalog=args.catalog,
+    )
+    policy = dp4sql.load_policy(args.policy)
+    async with proxy(policy, args.database, args.ledger, options, address(args.listen)) as found:
+        who = "users of " + args.users if args.users else "anyone on this machine"
+        print(f"dp4sql {dp4sql.__version__} listens on {found} for {who}", flush=True)
+        print(f"  {found.psql(name, 'me')}", flush=True)
+        await until_stopped()
+    print("stopped")
