@@ -65,11 +65,14 @@ class Draws:
 async def open_answer(env: Environment, request: Request, entity: Argument) -> OpenedAnswer:
     """Reads what is public of the entity; nothing is charged before `run`."""
     profile = request.profile
-    key = entity_key(profile, env.policies.schema, entity)
-    check_role(profile, env.role, str(entity))
+    asked = entity_key(profile, env.policies.schema, entity)
     shown = [f for f in profile.fields.values() if not f.private and not f.identifier]
-    public = await read_tables(env, profile, key, shown)
-    if not public[profile.entity].keys:
+    public = await read_tables(env, profile, asked, shown)
+    found = public[profile.entity].keys
+    # As the engine spells it: 17 and 17.0 are one entity, with one account and one role.
+    key = found[0][0] if found else asked
+    check_role(profile, env.role, str(key))
+    if not found:
         raise InvalidParameter(
             f"no row of {profile.entity} has the key that entity names",
             hint=f"entity => the value of {profile.entity}.{env.policies.schema.table(profile.entity).key[0]}.",
