@@ -16,9 +16,9 @@ from pydantic import Discriminator, Field, PlainValidator, Tag
 
 from dp4sql.algebra.types import Type, Value
 from dp4sql.policy.lines import Where
-from dp4sql.policy.models import Count, FileModel, Names, Scalar, TypeName
+from dp4sql.policy.models import FileModel, Names, Scalar, TypeName
 from dp4sql.policy.source import Source, suggest
-from dp4sql.policy.types import domain_value, exact
+from dp4sql.policy.types import Span, domain_value, exact
 
 MarginKind: TypeAlias = Literal["exact", "threshold", "sharp", "paper"]
 Control: TypeAlias = Literal["per_statement", "report", "bonferroni", "fdr"]
@@ -89,19 +89,27 @@ def shown(slot: str, field: str) -> str:
 # ---------------------------------------------------------------- the shape of the file
 
 
-def _within(low: Fraction, high: Fraction, words: str, *, open_end: bool) -> PlainValidator:
+def _within(span: Span) -> PlainValidator:
     def check(raw: Any) -> Fraction:
         number = exact(raw)
-        if not (low < number < high or (number == high and not open_end)):
-            raise ValueError(words)
+        if number not in span:
+            raise ValueError(str(span))
         return number
 
     return PlainValidator(check, json_schema_input_type=float)
 
 
-Share = Annotated[Fraction, _within(Fraction(0), Fraction(1), "above 0, at most 1", open_end=False)]
-Risk = Annotated[Fraction, _within(Fraction(0), Fraction(1, 2), "between 0 and 1/2", open_end=True)]
-Delta = Annotated[Fraction, _within(Fraction(0), Fraction(1), "between 0 and 1", open_end=True)]
+SHARE: Final = Span(Fraction(1, 10**6), Fraction(1), decimals=6)
+"""Thresholds a / b with a small b, as weights of a private population are b N - a n."""
+
+RISK: Final = Span(Fraction(1, 10**12), Fraction(1, 2), closed=False)
+DELTA: Final = Span(Fraction(1, 10**30), Fraction(1), closed=False)
+MOST_STATEMENTS: Final = 10_000
+
+Share = Annotated[Fraction, _within(SHARE)]
+Risk = Annotated[Fraction, _within(RISK)]
+Delta = Annotated[Fraction, _within(DELTA)]
+Few = Annotated[int, Field(ge=1, le=MOST_STATEMENTS)]
 _one_or_list = Discriminator(lambda raw: "(list)" if isinstance(raw, list) else "(one)")
 _value_or_fields = Discriminator(lambda raw: "(fields)" if isinstance(raw, dict) else "(value)")
 
@@ -152,7 +160,7 @@ class TemplateModel(FileModel):
         Annotated[Share, Tag("(one)")]
         | Annotated[Annotated[list[Share], Field(min_length=1)], Tag("(list)")],
         _one_or_list,
-    ] = Field(description="thresholds above 0 and at most 1, such as [0.1, 0.25]")
+    ] = Field(description="thresholds from 0.000001 to 1, such as [0.1, 0.25]")
 
 
 class DefaultsModel(FileModel):
@@ -166,8 +174,8 @@ class DefaultsModel(FileModel):
         default="per_statement", description="per_statement, report, bonferroni or fdr"
     )
     mechanism: Mechanism = Field(default="laplace", description="laplace, gaussian, hist or svt")
-    max_statements: Count = Field(default=200, description="the most statements of one call")
-    cap: Count = Field(
+    max_statements: Few = Field(default=200, description="the most statements of one call")
+    cap: Few = Field(
         default=8, description="the most statements that svt selects or hist counts a row for"
     )
     select_share: Share = Field(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import uuid
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
@@ -71,6 +72,27 @@ def _sized(kind: Kind, *sizes: int) -> Type:
         case (("character varying" | "character"), (length,)) if length > 0:
             return Type(kind, length=length)
     raise ValueError("a type with this size; numeric(p,s), varchar(n) and char(n) have sizes")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Numbers from `least` to `most`, without `most` where it is not `closed`; with `decimals` digits after
+    the point at most."""
+
+    least: Fraction
+    most: Fraction
+    closed: bool = True
+    decimals: int | None = None
+
+    def __contains__(self, number: Fraction) -> bool:
+        fine = self.decimals is None or number.denominator <= 10**self.decimals
+        return fine and (self.least <= number < self.most or (self.closed and number == self.most))
+
+    def __str__(self) -> str:
+        digits = "" if self.decimals is None else f", with {self.decimals} decimals at most"
+        ends = (self.least, self.most)
+        least, most = (Decimal(end.numerator) / Decimal(end.denominator) for end in ends)
+        return f"from {least} to {'' if self.closed else 'below '}{most}{digits}"
 
 
 def exact(raw: Any) -> Fraction:

@@ -12,7 +12,7 @@ from dp4sql.errors import PolicyError
 from tests.certify.toys import POLICY
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
-    "threshold": ({"theta": 1.2}, "theta is 1.2, not above 0, at most 1"),
+    "threshold": ({"theta": 1.2}, "theta is 1.2, not from 0.000001 to 1, with 6 decimals at most"),
     "no threshold": ({"theta": []}, "theta is [], not a list of at least 1"),
     "no predicate": ({"predicate": None}, "no predicate"),
     "unknown key": ({"predicat": "x"}, 'unknown key "predicat"'),

@@ -247,6 +247,19 @@ BAD = {
     "delta => 0.5": ("22023", "argument delta is more than the policy admits"),
     "max_statements => 5": ("42501", "more than max_statements = 5"),
     "max_statements => 0": ("22023", "argument max_statements is 0"),
+    "max_statements => 10001": ("22023", "argument max_statements is 10001"),
+    "cap => 0": ("22023", "argument cap is 0"),
+    "theta => 'NaN'": ("22023", "argument theta is NaN"),
+    "theta => 0.1234567": ("22023", "argument theta is 0.1234567"),
+    "theta => 1e-300": ("22023", "argument theta is 1E-300"),
+    "theta => 'much'": ("22P02", "invalid input syntax"),
+    "theta => NULL, beta => 'Infinity'": ("22023", "argument beta is Infinity"),
+    "beta => 1e-300": ("22023", "argument beta is 1E-300"),
+    "epsilon => 'NaN'": ("22023", "argument epsilon is NaN"),
+    "epsilon => 1e-300": ("22023", "argument epsilon is 1E-300"),
+    "epsilon => 10001": ("22023", "argument epsilon is 10001"),
+    "delta => 0": ("22023", "argument delta is 0"),
+    """bind => '{"k": NaN}'""": ("22023", "argument bind: slot k has no value NaN"),
     "bind => 'k'": ("22023", "argument bind is not a JSON object"),
     """bind => '{"kk": 1}'""": ("22023", 'argument bind: there is no slot "kk"'),
     """bind => '{"k": "z"}'""": ("22023", "argument bind: slot k has no value z"),
@@ -295,6 +308,20 @@ def test_bad_input_is_refused_by_name_and_costs_nothing(arguments: str, pipeline
         rows(pipeline, f"{CERTIFY}({arguments})")
     assert text in caught.value.message
     assert caught.value.sqlstate == state
+    assert spent(pipeline) == 0
+
+
+def test_deep_json_is_no_object(pipeline: Pipeline) -> None:
+    with pytest.raises(Dp4sqlError, match="argument bind is not a JSON object"):
+        rows(pipeline, f"{CERTIFY}(template => 'scores', bind => $1)", "[" * 100_000)
+
+
+def test_noise_that_drowns_every_count_is_refused(pipeline: Pipeline) -> None:
+    claim = "statement => 's', population => 'SELECT * FROM person', predicate => 'pid > 1'"
+    spare = "theta => 0.000001, epsilon => 0.000001, mechanism => 'svt', cap => 10000"
+    with pytest.raises(Dp4sqlError, match="for one measurement is too little") as caught:
+        rows(pipeline, f"{CERTIFY}({claim}, {spare})")
+    assert caught.value.sqlstate == "42501"
     assert spent(pipeline) == 0
 
 

@@ -351,6 +351,28 @@ def test_a_role_may_be_bound_to_its_entity(tmp_path, database, roles):
     asyncio.run(pipeline.close())
 
 
+def test_an_entity_has_one_account_however_its_key_is_spelled(tmp_path):
+    content = policy()
+    content["tables"]["cat"]["columns"]["id"] = "numeric(5,2)"
+    content["tables"]["meal"]["columns"]["cid"] = "numeric(5,2)"
+    content["profiles"]["vet"]["roles"] = "agent_{entity}"
+    path = tmp_path / "cats.duckdb"
+    with duckdb.connect(str(path)) as db:
+        db.execute("CREATE TABLE cat (id DECIMAL(5,2), nick TEXT, toy TEXT, mood TEXT, size TEXT)")
+        db.execute("CREATE TABLE meal (mid INTEGER, cid DECIMAL(5,2), amount TEXT)")
+        db.execute("INSERT INTO cat VALUES (7, 'Tom', 'happy', 'happy', 'huge')")
+    pipeline = opened(tmp_path, f"duckdb:///{path}", content)
+    reused = [
+        release(pipeline, f"entity => {key}", "reused", role="agent_7.00").rows[0][0]
+        for key in ("7", "7.0", "'7.00'", "007")
+    ]
+    assert reused == [False, True, True, True]
+    assert spent(pipeline, "7.00") > 0
+    with pytest.raises(Refused, match="may not release"):
+        release(pipeline, "entity => 7", role="agent_7")
+    asyncio.run(pipeline.close())
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "found"),
     [
@@ -360,13 +382,17 @@ def test_a_role_may_be_bound_to_its_entity(tmp_path, database, roles):
         ("entity => 'c1', profile => 'vets'", InvalidParameter, 'there is no profile "vets"'),
         ("entity => 'c1', withhold => ARRAY['tail']", InvalidParameter, 'no field "tail"'),
         ("entity => 'c1', withhold => ARRAY['toy']", Refused, "toy cannot be withheld"),
-        ("entity => 'c1', epsilon => 0", InvalidParameter, "epsilon 0"),
-        ("entity => 'c1', epsilon => -1.5", InvalidParameter, "epsilon -1.5"),
-        ("entity => 'c1', epsilon => 10001", InvalidParameter, "epsilon 10001"),
+        ("entity => 'c1', epsilon => 0", InvalidParameter, "epsilon is 0"),
+        ("entity => 'c1', epsilon => -1.5", InvalidParameter, "epsilon is -1.5"),
+        ("entity => 'c1', epsilon => 10001", InvalidParameter, "epsilon is 10001"),
+        ("entity => 'c1', epsilon => 'NaN'", InvalidParameter, "epsilon is NaN"),
+        ("entity => 'c1', epsilon => 'Infinity'", InvalidParameter, "epsilon is Infinity"),
+        ("entity => 'c1', epsilon => 1e300", InvalidParameter, "epsilon is 1E.300"),
+        ("entity => 'c1', epsilon => 1e-300", InvalidParameter, "argument epsilon is 1E-300"),
         ("entity => 'c1', epsilon => 'much'", Dp4sqlError, "invalid input syntax"),
         ("entity => 'c1', epsilon => true", Dp4sqlError, "epsilon is of type numeric"),
-        ("entity => 'c1', mechanism => 'laplace'", InvalidParameter, 'mechanism "laplace"'),
-        ("entity => 'c1', calibration => 'none'", InvalidParameter, 'calibration "none"'),
+        ("entity => 'c1', mechanism => 'laplace'", InvalidParameter, 'mechanism is "laplace"'),
+        ("entity => 'c1', calibration => 'none'", InvalidParameter, 'calibration is "none"'),
         (
             "entity => 'c1', calibration => 'exact'",
             InvalidParameter,

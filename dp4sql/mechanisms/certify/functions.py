@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -216,9 +216,12 @@ def _in_rows(s: Statement, margin: int) -> Fraction:
             return Fraction(unit * margin, theta.denominator)
 
 
+_WIDE: Final = Context(prec=60)
+
+
 def _rounded(value: Fraction, rounding: str) -> Decimal:
     exact = Decimal(value.numerator) / Decimal(value.denominator)
-    short = exact.quantize(Decimal("0.000001"), rounding=rounding)
+    short = exact.quantize(Decimal("0.000001"), rounding=rounding, context=_WIDE)
     return short.normalize() if short != short.to_integral() else short.quantize(Decimal(1))
 
 

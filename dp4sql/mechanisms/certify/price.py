@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from dp4sql.errors import Refused
 from dp4sql.mechanisms.certify import laws, svt
-from dp4sql.mechanisms.certify.forms import Form, Private, Steps
+from dp4sql.mechanisms.certify.forms import Count, Form, Private, Steps
 from dp4sql.mechanisms.certify.laws import Exact, Gap, Gaussian, Geometric, Law
 from dp4sql.mechanisms.certify.report import Batch
 from dp4sql.mechanisms.certify.request import Request
 from dp4sql.noise import gaussian_scale
 from dp4sql.noise.laplace import float_up
 from dp4sql.policy.labels import PolicySet
+
+DROWNING: Final = 2**48
+"""A noise scale beyond which margins would not fit a bigint."""
 
 Losses: TypeAlias = Mapping[str, Fraction]
 
@@ -53,6 +57,20 @@ class Price:
 def price(
     policies: PolicySet, epsilons: Losses, request: Request, batches: Sequence[Batch]
 ) -> Price:
+    """Refused where the noise would drown every count that a table can have."""
+    found = _priced(policies, epsilons, request, batches)
+    for part in found.parts:
+        if _widest(part) > DROWNING:
+            raise Refused(
+                f"epsilon {float(part.epsilon):.4g} for one measurement is too little",
+                hint="Noise would drown every count. Certify fewer statements, or let epsilon be larger.",
+            )
+    return found
+
+
+def _priced(
+    policies: PolicySet, epsilons: Losses, request: Request, batches: Sequence[Batch]
+) -> Price:
     match request.mechanism:
         case "laplace" | "hist":
             return _laplace(policies, epsilons, request, batches)
@@ -60,6 +78,21 @@ def price(
             return _gaussian(policies, epsilons, request, batches)
         case "svt":
             return _svt(policies, epsilons, request, batches)
+
+
+def _widest(part: Priced) -> Fraction:
+    """The largest noise scale of the part, in rows or weights."""
+    form = part.batch.statements[0].form if part.batch.statements else None
+    unit = 1 if form is None or isinstance(form, Count) else form.unit
+    match part.law:
+        case Exact():
+            return Fraction(0)
+        case Geometric(scale):
+            return unit * scale
+        case Gaussian(sigma):
+            return unit * sigma
+        case Gap(threshold, statement):
+            return unit * max(threshold, statement)
 
 
 def _allowed(

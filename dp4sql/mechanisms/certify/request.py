@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 from dp4sql.errors import InvalidParameter, Unsupported
+from dp4sql.mechanisms.arguments import EPSILON, count, meant, number, word
 from dp4sql.mechanisms.calls import Arguments
 from dp4sql.policy.certify import (
+    DELTA,
+    MOST_STATEMENTS,
+    RISK,
+    SHARE,
     Certify,
     Control,
     Defaults,
@@ -22,8 +27,6 @@ from dp4sql.policy.certify import (
     shown,
 )
 from dp4sql.policy.labels import PolicySet
-
-Word = TypeVar("Word", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +57,14 @@ def read_request(policies: PolicySet, given: Arguments) -> Request:
         template=template,
         thetas=_thetas(template, given),
         bind=_bind(template, given),
-        epsilon=_number(given, "epsilon", None, Fraction(10_000)),
-        beta=_number(given, "beta", defaults.beta, Fraction(1, 2), inclusive=False)
-        or defaults.beta,
-        mechanism=_word(given, "mechanism", get_args(Mechanism)) or defaults.mechanism,
-        control=_word(given, "control", get_args(Control)) or defaults.control,
-        margin=_word(given, "margin", get_args(MarginKind)) or defaults.margin,
-        max_statements=_count(given, "max_statements", defaults.max_statements),
-        cap=_count(given, "cap", defaults.cap),
-        select_share=_number(given, "select_share", defaults.select_share, Fraction(1))
-        or defaults.select_share,
+        epsilon=number(given, "epsilon", EPSILON),
+        beta=number(given, "beta", RISK) or defaults.beta,
+        mechanism=word(given, "mechanism", get_args(Mechanism)) or defaults.mechanism,
+        control=word(given, "control", get_args(Control)) or defaults.control,
+        margin=word(given, "margin", get_args(MarginKind)) or defaults.margin,
+        max_statements=count(given, "max_statements", MOST_STATEMENTS) or defaults.max_statements,
+        cap=count(given, "cap", MOST_STATEMENTS) or defaults.cap,
+        select_share=number(given, "select_share", SHARE) or defaults.select_share,
         delta=_delta(given, defaults),
     )
     _check_together(request, defaults)
@@ -84,13 +85,9 @@ def _template(section: Certify, given: Arguments) -> Template:
     if name is None:
         return _stated(given)
     if name not in section.templates:
-        close = get_close_matches(str(name), section.templates, n=1)
-        known = (
-            ", ".join(sorted(section.templates)) or "none; the curator can add a certify: section"
-        )
+        known = section.templates or ["none; the curator can add a certify: section"]
         raise InvalidParameter(
-            f'argument template: there is no template "{name}"',
-            hint=f"Perhaps {close[0]} was meant." if close else f"Templates: {known}.",
+            f'argument template: there is no template "{name}"', hint=meant(str(name), known)
         )
     return section.templates[str(name)]
 
@@ -119,7 +116,7 @@ def _stated(given: Arguments) -> Template:
 
 
 def _thetas(template: Template, given: Arguments) -> tuple[Fraction, ...]:
-    value = _number(given, "theta", None, Fraction(1))
+    value = number(given, "theta", SHARE)
     if value is None and not template.thetas:
         raise InvalidParameter(
             "argument theta is missing", hint="The threshold, above 0 and at most 1."
@@ -130,8 +127,8 @@ def _thetas(template: Template, given: Arguments) -> tuple[Fraction, ...]:
 def _bind(template: Template, given: Arguments) -> Mapping[str, Any]:
     text = given.get("bind")
     try:
-        bound = {} if text is None else json.loads(str(text), parse_float=str)
-    except json.JSONDecodeError:
+        bound = {} if text is None else json.loads(str(text), parse_float=Decimal, parse_constant=str)
+    except (ValueError, RecursionError):
         bound = None
     if not isinstance(bound, dict):
         raise InvalidParameter(
@@ -151,52 +148,9 @@ def _bind(template: Template, given: Arguments) -> Mapping[str, Any]:
     return bound
 
 
-# ---------------------------------------------------------------- numbers and words
-
-
-def _number(
-    given: Arguments,
-    name: str,
-    default: Fraction | None,
-    most: Fraction,
-    *,
-    inclusive: bool = True,
-) -> Fraction | None:
-    """A number above 0 and at most (or, not inclusive, below) `most`; `default` when it is not given."""
-    value = given.get(name)
-    if value is None:
-        return default
-    number = Fraction(str(value))
-    if not 0 < number <= most or (number == most and not inclusive):
-        bound = "at most" if inclusive else "below"
-        raise InvalidParameter(
-            f"argument {name} is {value}", hint=f"A number above 0 and {bound} {float(most):g}."
-        )
-    return number
-
-
-def _count(given: Arguments, name: str, default: int) -> int:
-    value = given.get(name)
-    if value is None:
-        return default
-    if not isinstance(value, int) or value < 1:
-        raise InvalidParameter(f"argument {name} is {value}", hint="A whole number, 1 or more.")
-    return value
-
-
-def _word(given: Arguments, name: str, known: Iterable[Word]) -> Word | None:
-    value = given.get(name)
-    if value is None:
-        return None
-    for word in known:
-        if value == word:
-            return word
-    raise InvalidParameter(f'argument {name} is "{value}"', hint=f"Known: {', '.join(known)}.")
-
-
 def _delta(given: Arguments, defaults: Defaults) -> Fraction:
     admitted = defaults.delta or Fraction(0)
-    asked = _number(given, "delta", admitted, Fraction(1), inclusive=False) or Fraction(0)
+    asked = number(given, "delta", DELTA) or admitted
     if asked > admitted:
         raise InvalidParameter(
             f"argument delta is more than the policy admits, {float(admitted):g}",

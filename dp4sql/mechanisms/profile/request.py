@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
-from typing import Final, Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 from dp4sql.errors import InvalidParameter, Refused
+from dp4sql.mechanisms.arguments import EPSILON, meant, number, text, word
 from dp4sql.mechanisms.calls import Arguments
 from dp4sql.mechanisms.profile.calibrate import Calibration
 from dp4sql.mechanisms.profile.planning import Mechanism
@@ -17,11 +17,7 @@ from dp4sql.policy.labels import PolicySet
 from dp4sql.policy.profiles import Profile
 from dp4sql.sql.calls import Argument
 
-LARGEST: Final = 10_000
-"""Beyond this epsilon nothing is protected, and the tables' integers only grow."""
-
 Style = Literal["structured", "freeform"]
-Word = TypeVar("Word", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +38,16 @@ def read_request(
     policies: PolicySet, epsilons: Mapping[str, Fraction], given: Arguments
 ) -> Request:
     """InvalidParameter or Refused, with what would work, when the request cannot be met."""
-    profile = _profile(policies, _text(given, "profile"))
-    mechanism: Mechanism = _word(given, "mechanism", get_args(Mechanism)) or "block"
+    profile = _profile(policies, text(given, "profile"))
+    mechanism: Mechanism = word(given, "mechanism", get_args(Mechanism)) or "block"
     return Request(
         profile,
         _named(profile, given.get("withhold")),
         mechanism,
-        _word(given, "calibration", get_args(Calibration)),
-        _epsilon(given, epsilons[profile.policy]),
+        word(given, "calibration", get_args(Calibration)),
+        number(given, "epsilon", EPSILON) or epsilons[profile.policy],
         fresh=given.get("fresh") is True,
-        purpose=_text(given, "purpose") or "",
+        purpose=text(given, "purpose") or "",
     )
 
 
@@ -82,10 +78,10 @@ def _profile(policies: PolicySet, name: str | None) -> Profile:
         return next(iter(known.values()))
     if name is None:
         raise InvalidParameter(
-            "the policy has several profiles", hint=f"Add profile => one of {_list(known)}."
+            "the policy has several profiles", hint=f"Add profile => one of {', '.join(known)}."
         )
     if name not in known:
-        raise InvalidParameter(f'there is no profile "{name}"', hint=_meant(name, known))
+        raise InvalidParameter(f'there is no profile "{name}"', hint=meant(name, known))
     return known[name]
 
 
@@ -97,7 +93,7 @@ def _named(profile: Profile, given: Argument) -> frozenset[str] | None:
     names = [str(name) for name in given] if isinstance(given, tuple) else [str(given)]
     for name in names:
         if name not in profile.fields:
-            hint = _meant(name, profile.fields)
+            hint = meant(name, profile.fields)
             raise InvalidParameter(f'the profile has no field "{name}"', hint=hint)
         if name not in profile.withheld:
             field = profile.fields[name]
@@ -108,42 +104,8 @@ def _named(profile: Profile, given: Argument) -> frozenset[str] | None:
     return frozenset(names)
 
 
-def _epsilon(given: Arguments, default: Fraction) -> Fraction:
-    value = given.get("epsilon")
-    epsilon = default if value is None else Fraction(str(value))
-    if not 0 < epsilon <= LARGEST:
-        raise InvalidParameter(
-            f"epsilon {float(epsilon):g}", hint=f"A number above 0, and at most {LARGEST}."
-        )
-    return epsilon
-
-
-def _text(given: Arguments, name: str) -> str | None:
-    value = given.get(name)
-    return None if value is None else str(value)
-
-
-def _word(given: Arguments, name: str, known: tuple[Word, ...]) -> Word | None:
-    value = _text(given, name)
-    if value is None:
-        return None
-    for word in known:
-        if word == value.lower():
-            return word
-    raise InvalidParameter(f'{name} "{value}"', hint=f"One of {_list(known)}.")
-
-
 def style(given: Arguments) -> Style:
-    return _word(given, "format", get_args(Style)) or "structured"
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(names)
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(name, list(known), n=1)
-    return f"Perhaps {close[0]} was meant." if close else f"Known: {_list(known)}."
+    return word(given, "format", get_args(Style)) or "structured"
 
 
 def check_role(profile: Profile, role: str, entity: str) -> None:
