@@ -27,7 +27,7 @@ class Action:
 
 @dataclass(frozen=True)
 class View:
-    """An expression's action, its columns, mmf of its columns, and its base table if it is one."""
+    """An expression's action, its columns, mmf of its columns, and the names of the rules used so far."""
 
     action: Action
     columns: frozenset[str]
@@ -35,8 +35,8 @@ class View:
     used: frozenset[str] = field(default=frozenset())
 
     def rule(self, name: str, action: Action, **changes: object) -> View:
-        parts = {"columns": self.columns, "mmf": self.mmf, "used": self.used | {name}, **changes}
-        return View(action, **parts)  # type: ignore[arg-type]
+        parts = {"columns": self.columns, "mmf": self.mmf, "used": self.used, **changes}
+        return View(action, **{**parts, "used": parts["used"] | {name}})  # type: ignore
 
 
 def delete(owned: int, columns: frozenset[str], mmf: dict[str, Number]) -> View:
@@ -92,7 +92,10 @@ def join(left: View, right: View, on: tuple[str, str]) -> View:
     """T-Join1 to T-Join4, with the frequencies of Figure 12."""
     f1, f2 = left.mmf[on[0]], right.mmf[on[1]]
     mmf = {c: m * f2 for c, m in left.mmf.items()} | {c: m * f1 for c, m in right.mmf.items()}
-    both = {"columns": left.columns | right.columns, "mmf": mmf, "used": left.used | right.used}
+    used = left.used | right.used
+    if any(rule.startswith("T-Grp") for rule in used):
+        used |= {"Figure 12"}
+    both = {"columns": left.columns | right.columns, "mmf": mmf, "used": used}
     a, b = left.action, right.action
     fixed = not (a.attrs or frozenset()) & {on[0]} and not (b.attrs or frozenset()) & {on[1]}
     if a.attrs is not None and b.attrs is not None and fixed:
@@ -104,21 +107,43 @@ def join(left: View, right: View, on: tuple[str, str]) -> View:
     )
 
 
-def count(view: View, keys: frozenset[str] = frozenset()) -> Number:
+@dataclass(frozen=True)
+class Sensitivity:
+    """A bound and the departures (D1 to D5) of the rules that it rests on."""
+
+    bound: Number
+    departures: tuple[str, ...]
+
+
+DEPARTURES = {
+    "T-Key1": ("D5",),
+    "T-Key2": ("D3",),
+    "T-Key3": ("D1", "D2", "D3"),
+    "Figure 12": ("D4",),
+}
+"""Printed rules that are unsound as they stand, whether or not a given query shows it."""
+
+
+def released(view: View, bound: Number) -> Sensitivity:
+    found = {name for rule in view.used for name in DEPARTURES.get(rule, ())}
+    return Sensitivity(bound, tuple(sorted(found)))
+
+
+def count(view: View, keys: frozenset[str] = frozenset()) -> Sensitivity:
     """S-Cnt1, S-Cnt2, S-Cnt3."""
     action = view.action
     if action.attrs is None:
-        return action.add + action.delete
-    return 2 * action.k if action.attrs & keys else 0
+        return released(view, action.add + action.delete)
+    return released(view, 2 * action.k if action.attrs & keys else 0)
 
 
 def total(
     view: View, column: str, low: Number, high: Number, keys: frozenset[str] = frozenset()
-) -> Number:
+) -> Sensitivity:
     """S-Sum1 to S-Sum4."""
     action, reach = view.action, max(abs(low), abs(high))
     if action.attrs is None:
-        return (action.add + action.delete) * reach
+        return released(view, (action.add + action.delete) * reach)
     if action.attrs & keys:
-        return 2 * action.k * reach
-    return action.k * abs(low - high) if column in action.attrs else 0
+        return released(view, 2 * action.k * reach)
+    return released(view, action.k * abs(low - high) if column in action.attrs else 0)

@@ -56,7 +56,7 @@ class CounterExample:
 
 
 def _university(entity: str, labels: dict[str, Any]) -> dict[str, Any]:
-    number = {"type": "integer"}
+    number, text = {"type": "integer"}, {"type": "text"}
     tables = {
         "student": {
             "key": ["uid"],
@@ -98,6 +98,20 @@ def _university(entity: str, labels: dict[str, Any]) -> dict[str, Any]:
                 "kind": {"type": "integer", "domain": [0, 1]},
             },
         },
+        "major": {"key": ["major"], "rows": 2, "columns": {"major": text}},
+        "grade": {"key": ["grade"], "rows": 5, "columns": {"grade": number}},
+        "tutor": {
+            "key": ["uid"],
+            "foreign_keys": {"uid": "student"},
+            "max_frequency": {"major": 1},
+            "columns": {"uid": number, "major": text, "grade": number},
+        },
+        "request": {
+            "key": ["uid"],
+            "foreign_keys": {"uid": "student"},
+            "max_frequency": {"major": 1},
+            "columns": {"uid": number, "major": text},
+        },
     }
     named = {
         "student": "pub",
@@ -105,6 +119,10 @@ def _university(entity: str, labels: dict[str, Any]) -> dict[str, Any]:
         "section": "pub",
         "enrollment": "pub",
         "scholarship": "pub",
+        "major": "pub",
+        "grade": "pub",
+        "tutor": "pub",
+        "request": "pub",
         **labels,
     }
     return {
@@ -113,6 +131,8 @@ def _university(entity: str, labels: dict[str, Any]) -> dict[str, Any]:
         "policies": {entity: {"entity": entity, "epsilon": 1, "labels": named}},
     }
 
+
+_GONE = dict.fromkeys(("student", "enrollment", "scholarship", "tutor", "request"), "del")
 
 COUNTER_EXAMPLES = {
     "D1": CounterExample(
@@ -128,6 +148,8 @@ COUNTER_EXAMPLES = {
                 "student": "del",
                 "enrollment": {"rep": ["uid", "grade", "sid"]},
                 "scholarship": "del",
+                "tutor": "del",
+                "request": "del",
             },
         ),
         "student",
@@ -135,15 +157,21 @@ COUNTER_EXAMPLES = {
         0,
     ),
     "D3": CounterExample(
-        _university(
-            "student", {"student": "del", "enrollment": "del", "scholarship": {"rep": ["uid"]}}
-        ),
+        _university("student", {**_GONE, "scholarship": {"rep": ["uid"]}}),
         "student",
         "SELECT COUNT(*) AS n FROM scholarship JOIN (SELECT uid FROM student WHERE major = 'CS') s USING (uid)",
         0,
     ),
+    "D4": CounterExample(
+        _university("student", _GONE),
+        "student",
+        "SELECT COUNT(*) AS n FROM request r JOIN (SELECT m.major, g.grade, COUNT(t.uid) AS tutors FROM major m "
+        "CROSS JOIN grade g LEFT JOIN tutor t ON t.major = m.major AND t.grade = g.grade GROUP BY m.major, g.grade) b "
+        "ON r.major = b.major",
+        3,
+    ),
     "D5": CounterExample(
-        _university("student", {"student": "del", "enrollment": "del", "scholarship": "del"}),
+        _university("student", _GONE),
         "student",
         "SELECT COUNT(*) AS n FROM enrollment JOIN (SELECT s.uid, c.cnt FROM student s JOIN (SELECT major, COUNT(*) AS cnt "
         "FROM student GROUP BY major) c USING (major)) x USING (uid) WHERE cnt > 3",

@@ -53,12 +53,23 @@ class Motifs:
             for column, part in zip(self.link.reference.columns, key, strict=True)
         ]
 
+    def _private(self, relation: Relation) -> Scope:
+        """Columns that some policy may change, as far as there are any."""
+        world = self.blocks.world
+        labels = [policy.label(_table(relation)) for policy in world.policies]
+        names = {name for label in labels if isinstance(label, frozenset) for name in label}
+        return tuple(v for v in relation.columns if v.name in names) or relation.columns
+
+    def _predicate(self, relation: Relation) -> str:
+        scope = self._private(relation) if self.rng.random() < 0.7 else relation.columns
+        return self.blocks.expressions.predicate(scope)
+
     def hanging(self) -> Block:
         """Parents with, or without, a child."""
         tests = equal(self._along(self.child, self.parent))
         if self.rng.random() < 0.4:
-            tests.append(self.blocks.expressions.predicate(self.child.columns))
-        unequal = self.blocks.joins.unequal_pair(self.parent.columns, self.child.columns)
+            tests.append(self._predicate(self.child))
+        unequal = self.blocks.joins.unequal_pair(self.parent.columns, self._private(self.child))
         if unequal is not None and self.rng.random() < 0.4:
             self.blocks.tags.add("correlated on an inequality")
             tests.append(unequal)
@@ -82,7 +93,7 @@ class Motifs:
         if rest:
             self.blocks.tags.add(f"correlated {word}")
         if self.rng.random() < 0.3:
-            tests.append(self.blocks.expressions.predicate(inner.columns))
+            tests.append(self._predicate(inner))
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         return Block(
             outer.text,
@@ -93,7 +104,7 @@ class Motifs:
     def padded(self) -> Block:
         """Children with their parents, as far as those pass a filter."""
         pieces = ", ".join(f"{var.text} AS {var.name}" for var in self.parent.columns)
-        test = self.blocks.expressions.predicate(self.parent.columns)
+        test = self._predicate(self.parent)
         some = self.blocks.named(
             f"(SELECT {pieces} FROM {self.parent.text} WHERE {test})",
             tuple(replace(var, relation="") for var in self.parent.columns),

@@ -23,9 +23,14 @@ COLUMNS = {
     "section": "sid INTEGER, fid INTEGER, title VARCHAR",
     "enrollment": "eid INTEGER, sid INTEGER, uid INTEGER, grade INTEGER",
     "scholarship": "aid INTEGER, uid INTEGER, kind INTEGER",
+    "major": "major VARCHAR",
+    "grade": "grade INTEGER",
+    "tutor": "uid INTEGER, major VARCHAR, grade INTEGER",
+    "request": "uid INTEGER, major VARCHAR",
 }
 SECTIONS = [(1, 1, "NLP"), (2, 1, "NLP"), (3, 1, "Calc")]
 MAJORS = [(1, "CS"), (2, "CS"), (3, "CS"), (4, "CS"), (5, "Math")]
+BINS = {"major": [("CS",), ("Math",)], "grade": [(grade,) for grade in range(1, 6)]}
 
 PAIRS: dict[str, tuple[Database, Database]] = {
     "D1": (
@@ -39,6 +44,10 @@ PAIRS: dict[str, tuple[Database, Database]] = {
     "D3": (
         {"student": MAJORS, "scholarship": [(1, 1, 0), (2, 1, 0)]},
         {"student": MAJORS[1:], "scholarship": [(1, 5, 0), (2, 5, 0)]},
+    ),
+    "D4": (
+        {**BINS, "student": MAJORS, "tutor": [(1, "CS", 1)], "request": [(1, "CS")]},
+        {**BINS, "student": MAJORS[1:]},
     ),
     "D5": (
         {

@@ -154,5 +154,5 @@ def _random_label(rng: Random, table: Table, labels: dict[str, Label]) -> Label:
         some = frozenset(column for column in free if rng.random() < 0.5) | forced
         choices += [frozenset(some or {rng.choice(free)})] * 2 + [frozenset(free)] * 2
     if not forced:
-        choices.append("pub")
+        choices += ["pub"] * (2 if labels else 1)
     return rng.choice(choices)
