@@ -43,7 +43,10 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
-    """At most `rows` rows share one (non-NULL) value of `columns`, in any admissible database."""
+    """At most `rows` rows share one (non-NULL) value of `columns`, in any admissible database.
+
+    `truncate`: the proxy sees to it, by leaving rows out; otherwise the curator vouches for the data.
+    """
 
     columns: frozenset[str]
     rows: int
@@ -55,6 +58,7 @@ class Table:
     """`name` is unique in the schema: `orders`, or `sales.orders` outside schema `public`.
 
     `rows` is the largest size in any admissible database, or None when it is not declared.
+    `cut_parents` are the tables this one refers to that lose rows by truncation, with the foreign key.
     """
 
     name: str
@@ -66,6 +70,26 @@ class Table:
     comment: str | None = None
     schema: str = "public"
     relname: str = ""
+    cut_parents: tuple[tuple[ForeignKey, Table], ...] = ()
+
+    @property
+    def truncation(self) -> Frequency | None:
+        """The bound that the proxy enforces itself, at most one a table."""
+        return next((f for f in self.frequencies if f.truncate), None)
+
+    @property
+    def left_out(self) -> str:
+        """What truncation takes from this table, in words; empty where it takes nothing."""
+        said = []
+        if (bound := self.truncation) is not None:
+            said.append(f"{bound.rows} rows of each {', '.join(sorted(bound.columns))} are seen")
+        said += [f"rows go with their {parent.name}" for _, parent in self.cut_parents]
+        return ", ".join(said)
+
+    @property
+    def cut(self) -> bool:
+        """Whether queries see fewer rows than the engine holds."""
+        return self.truncation is not None or bool(self.cut_parents)
 
 
 @dataclass(frozen=True, slots=True)

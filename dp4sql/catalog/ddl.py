@@ -114,6 +114,7 @@ def _about_table(table: Table, policies: PolicySet) -> str:
         for p in policies.policies
         if table.name in p.labels
     ]
+    labels += [f"truncated: {table.left_out}"] if labels and table.cut else []
     said = "; ".join(labels) or "named by no policy, cannot be read"
     return f"{table.comment} [{said}]" if table.comment else f"[{said}]"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from dp4sql.algebra.bounds import Bound
+from dp4sql.algebra.bounds import Bound, times
 from dp4sql.algebra.expr import Col, Expr, Over, Scalar, reads, rewrite
 from dp4sql.algebra.nodes import (
     Aggregate,
@@ -40,6 +40,7 @@ from dp4sql.infer.rules import Rule
 from dp4sql.infer.terms import Distinct as DistinctMap
 from dp4sql.infer.terms import Term, Terms, changed, comes_or_goes, map_distinct, show, tidy, total
 from dp4sql.policy.labels import Del, Policy, Pub, Rep
+from dp4sql.policy.truncation import displaced_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,14 @@ class Deriver:
     policy: Policy
     facts: Facts
     owned: Mapping[str, Bound] = field(init=False)
+    displaced: Mapping[str, int] = field(init=False)
     _known: dict[int, Derivation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.owned = owned_bounds(self.schema, self.policy.entity, self.policy.max_owned)
+        self.displaced = displaced_tables(self.schema, self.policy)
+        self.owned = owned_bounds(
+            self.schema, self.policy.entity, self.policy.max_owned, self.displaced
+        )
 
     def derive(self, node: Node) -> Derivation:
         if id(node) not in self._known:
@@ -148,9 +153,12 @@ class Deriver:
         table = node.table
         n = self.owned.get(table.name, 0)
         about = f"{table.name} {node.alias}" if node.alias != table.name else table.name
+        about += f" ({table.left_out})" if table.cut else ""
         entity = table.name == self.policy.entity
         if n == 0:
             return Derivation("X-NotOwned", (), about=about)
+        if table.name in self.displaced:
+            return Derivation("X-Trunc", (self._displaced(node, n),), about=about)
         distinct = self._base_distinct(table, node.alias)
         match self.policy.labels.get(table.name, Pub()):
             case Del():
@@ -162,6 +170,19 @@ class Deriver:
                 return Derivation("E-Rep" if entity else "F-Rep", terms, about=about)
             case Pub():
                 return Derivation("E-Pub" if entity else "F-Pub", (), about=about)
+
+    def _displaced(self, node: Scan, n: Bound) -> Term:
+        """X-Trunc. A row that goes lets another in, one that comes pushes another out, whoever owns it: they
+        agree in the truncated bound's columns alone."""
+        bound = node.table.truncation
+        kept = bound.columns if bound is not None else frozenset()
+        attrs = frozenset(f"{node.alias}.{c}" for c in node.table.columns if c not in kept)
+        return Term("Opt", times(n, self.displaced[node.table.name]), attrs)
+
+    def _anchor(self, node: Node) -> Anchor | None:
+        """The base row that a view's rows sit on, if it is the entity that owns the changed ones."""
+        anchor = self.facts.anchor(node)
+        return None if anchor is None or anchor.table.name in self.displaced else anchor
 
     def _owning_keys(self, table: Table) -> list[ForeignKey]:
         return [fk for fk in table.foreign_keys if self.owned.get(fk.references, 0) != 0]
@@ -242,7 +263,7 @@ class Deriver:
     def _keyed(
         self, child: Node, parent: Node, pairs: tuple[tuple[str, str], ...], keeps_child: bool
     ) -> Term | None:
-        anchor, above = self.facts.anchor(child), self.facts.anchor(parent)
+        anchor, above = self._anchor(child), self._anchor(parent)
         if anchor is None or above is None:
             return None
         columns = self.facts.columns(child)
@@ -326,7 +347,7 @@ class Deriver:
         self, left: Node, right: Node, pairs: tuple[tuple[str, str], ...]
     ) -> tuple[Bound, bool, DistinctMap] | None:
         """When `right` hangs on `left` by its only owning link: (owned rows, deleted, distinct) of the left."""
-        anchor, base = self.facts.anchor(right), self.facts.anchor(left)
+        anchor, base = self._anchor(right), self._anchor(left)
         turned = tuple((b, a) for a, b in pairs)
         if anchor is None or base is None or not self.facts.key_join(right, left, turned):
             return None

@@ -11,6 +11,7 @@ Rule: TypeAlias = Literal[
     "F-Del",
     "F-Rep",
     "F-Pub",
+    "X-Trunc",
     "X-NotOwned",
     "X-Public",
     "T-Sel1/2",

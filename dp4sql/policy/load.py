@@ -18,6 +18,7 @@ from dp4sql.policy.profiles import load_profiles
 from dp4sql.policy.shape import read_shape
 from dp4sql.policy.source import Source, canonical, read
 from dp4sql.policy.tables import build_schema
+from dp4sql.policy.truncation import check_truncation, with_cut_parents
 
 SECTIONS: Final = (
     "certify",
@@ -40,6 +41,9 @@ def load_policy(source: str | os.PathLike[str] | Mapping[str, Any]) -> PolicySet
         raise found.error()
     schema = build_schema(file.tables, found)
     policies = check(schema, build_policies(file.policies, schema, found), found)
+    if not found.reports:
+        schema = with_cut_parents(schema)
+        check_truncation(schema, policies, found)
     loaded = PolicySet(
         schema=schema,
         policies=policies,

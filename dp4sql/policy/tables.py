@@ -167,6 +167,7 @@ def _columns(fk: ForeignKey) -> str:
 
 def _frequencies(table: str, model: TableModel, source: Source) -> Iterator[Frequency]:
     top: Where = ("tables", table, "max_frequency")
+    cut = ""
     items: list[tuple[Where, Where, list[str], int | FrequencyRows]]
     if isinstance(model.max_frequency, dict):
         items = [((*top, c), (*top, c), [c], bound) for c, bound in model.max_frequency.items()]
@@ -175,9 +176,10 @@ def _frequencies(table: str, model: TableModel, source: Source) -> Iterator[Freq
         items = [((*top, i), (*top, i, "columns"), entry.columns, entry) for i, entry in entries]
     for where, at, columns, bound in items:
         known_columns(columns, table, at, source)
-        if isinstance(bound, FrequencyRows) and bound.enforce == "truncate":
-            found = "enforce: truncate is not available"
-            hint = "declare a bound that the data meets, and trust it"
-            source.report((*where, "enforce"), found, hint)
+        truncate = isinstance(bound, FrequencyRows) and bound.enforce == "truncate"
+        if truncate and cut:
+            found = f"{table} is truncated twice, by {cut} and by {', '.join(columns)}"
+            source.report((*where, "enforce"), found, "truncate by one bound, and trust the other")
+        cut = ", ".join(columns) if truncate else cut
         rows = bound.rows if isinstance(bound, FrequencyRows) else bound
-        yield Frequency(frozenset(columns), rows)
+        yield Frequency(frozenset(columns), rows, truncate)

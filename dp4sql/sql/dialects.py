@@ -26,6 +26,10 @@ class Dialect:
             return "`" + name.replace("`", "``") + "`"
         return '"' + name.replace('"', '""') + '"'
 
+    @property
+    def text(self) -> str:
+        return {"duckdb": "VARCHAR", "postgres": "TEXT", "spark": "STRING"}[self.name]
+
     def table(self, table: Table) -> str:
         name = self.quote(table.relname or table.name)
         return name if table.schema == "public" else f"{self.quote(table.schema)}.{name}"
@@ -36,13 +40,7 @@ class Dialect:
             case "numeric":
                 return self._numeric(type)
             case "character varying" | "character" | "text" | "unknown":
-                return (
-                    "STRING"
-                    if self.name == "spark"
-                    else "VARCHAR"
-                    if self.name == "duckdb"
-                    else "TEXT"
-                )
+                return self.text
             case "double precision":
                 return "DOUBLE PRECISION" if self.name == "postgres" else "DOUBLE"
             case "timestamp without time zone":

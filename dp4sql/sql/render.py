@@ -32,6 +32,7 @@ from dp4sql.algebra.nodes import (
 from dp4sql.algebra.types import Type
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.scalars import Scalars, literal
+from dp4sql.sql.truncation import table_source
 
 
 @dataclass(slots=True)
@@ -100,7 +101,7 @@ class Renderer:
         named = {
             f"{node.alias}.{c}": f"{alias}.{self.dialect.quote(c)}" for c in node.table.columns
         }
-        return Block(f"{self.dialect.table(node.table)} AS {alias}", [], named)
+        return Block(f"{table_source(node.table, self.dialect)} AS {alias}", [], named)
 
     def _derived(self, node: Node) -> Block:
         """`node` as a subquery in FROM."""

@@ -25,6 +25,12 @@ TABLES: dict[str, Any] = {
         "max_frequency": {"id": 2, "did": 4},
         "columns": {"vid": INTEGER, "id": INTEGER, "did": INTEGER, "cost": SCORE},
     },
+    "parking": {
+        "key": ["pid"],
+        "foreign_keys": {"id": "person"},
+        "max_frequency": {"id": 3, "spot": {"rows": 1, "enforce": "truncate"}},
+        "columns": {"pid": INTEGER, "id": INTEGER, "spot": INTEGER, "fee": SCORE},
+    },
 }
 
 POLICY: dict[str, Any] = {
@@ -34,12 +40,18 @@ POLICY: dict[str, Any] = {
         "goes": {
             "entity": "person",
             "epsilon": 1,
-            "labels": {"person": "del", "visit": "del", "doctor": "pub", "ward": "pub"},
+            "labels": {"person": "del", "visit": "del", "parking": "del"},
         },
         "moves": {
             "entity": "person",
             "epsilon": 1,
-            "labels": {"person": {"rep": ["kind", "age"]}, "visit": {"rep": ["id", "cost"]}},
+            "labels": {
+                "person": {"rep": ["kind", "age"]},
+                "visit": {"rep": ["id", "cost"]},
+                "parking": {"rep": ["fee"]},
+                "doctor": "pub",
+                "ward": "pub",
+            },
         },
         "stays": {
             "entity": "person",

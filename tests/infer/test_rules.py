@@ -44,6 +44,10 @@ EXAMPLES = [
         "SELECT SUM(age) FROM person",
     ),
     Example(
+        "X-Trunc", "goes", "SELECT COUNT(DISTINCT fee) FROM parking",
+        "SELECT COUNT(*) FROM visit",
+    ),
+    Example(
         "X-NotOwned", "goes", "SELECT COUNT(*) FROM visit JOIN doctor USING (did)",
         "SELECT COUNT(*) FROM visit JOIN person USING (id)",
     ),
