@@ -1,4 +1,4 @@
-# make demo    two data sets, a proxy and three answers to look at     SCALE=1  SERVE=1
+# make demo    three data sets, proxies and five answers to look at     SCALE=1  SERVE=1
 # make test    the checks and the tests
 # make check   style, types and import rules
 # make engines the engines' tests against Postgres 13 to 18 (needs npm) and Spark (needs Java)

@@ -1,4 +1,4 @@
-"""The demonstration: two data sets, a proxy for each, and three questions asked by psycopg over TCP."""
+"""The demonstration: three data sets, a proxy for each, and a few questions asked by psycopg over TCP."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from typing import Final
 import psycopg
 
 import dp4sql
-from dp4sql.data import tpch, university
+from dp4sql.data import people, tpch, university
 from dp4sql.errors import EngineError
 from dp4sql.server import Options
 from dp4sql.serving import Address, proxy, until_stopped
 
-USER: Final = "analyst"
+USERS: Final = {"university": "analyst", "tpch": "analyst", "people": "agent_u17"}
+"""Who asks where. The profiles of people.yaml bind agent_u17 to the person u17."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,18 @@ QUESTIONS: Final = (
         "SELECT title, COUNT(*) AS sections\nFROM section\nGROUP BY title\n"
         "ORDER BY sections DESC, title\nLIMIT 5",
     ),
+    Question(
+        "university",
+        "A claim with a certificate: an unsupported one is made with probability 5 % at most.",
+        "SELECT statement, decision\n"
+        "FROM dp4sql.certify(template => 'major_share', theta => 0.10)\n"
+        "ORDER BY ordinal",
+    ),
+    Question(
+        "people",
+        "One person's profile for a language model: private facts become random categories.",
+        "SELECT field, action, value\nFROM dp4sql.release_profile(entity => 'u17', epsilon => 8)",
+    ),
 )
 
 
@@ -57,9 +70,11 @@ async def demonstrate(directory: Path, scale: str, listen: Address, serve: bool)
     files = {
         "university": directory / "university.duckdb",
         "tpch": directory / f"tpch-{scale}.duckdb",
+        "people": directory / "people.duckdb",
     }
     _make("the university", files["university"], university.generate)
     _make(f"TPC-H at scale {scale}", files["tpch"], partial(tpch.generate, scale=scale))
+    _make("people with an assistant", files["people"], people.generate)
     async with AsyncExitStack() as proxies:
         found: dict[str, Address] = {}
         for offset, (name, file) in enumerate(files.items()):
@@ -102,7 +117,11 @@ async def _ask(number: int, question: Question, at: Address) -> None:
     print(f"\n{number}. {question.asks}\n\n{_indented(question.sql)}\n")
     notices: list[str] = []
     connection = await psycopg.AsyncConnection.connect(
-        host=at.host, port=at.port, user=USER, dbname=question.database, autocommit=True
+        host=at.host,
+        port=at.port,
+        user=USERS[question.database],
+        dbname=question.database,
+        autocommit=True,
     )
     async with connection:
         connection.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
@@ -147,6 +166,6 @@ async def _go_on(found: dict[str, Address], serve: bool) -> None:
     else:
         print("\nThe proxies go on until Ctrl-C. Connect with")
     for name, at in found.items():
-        print(f"   {at.psql(name, USER)}")
+        print(f"   {at.psql(name, USERS[name])}")
     if serve:
         await until_stopped()

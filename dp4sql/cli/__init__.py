@@ -22,7 +22,7 @@ and adds to each answer the noise that the curator's policy asks for.
 EXAMPLES = """\
 examples:
   dp4sql demo --serve
-      data, a proxy and three answers to look at; then psql can go on
+      data, proxies and five answers to look at; then psql can go on
   dp4sql explain --policy policies/university.yaml "SELECT COUNT(*) FROM student"
       bound, noise and price of a query, without any data
 """

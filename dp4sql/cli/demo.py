@@ -12,7 +12,7 @@ def add(commands: Commands) -> None:
     command = add_command(
         commands,
         "demo",
-        "make two data sets, start proxies, and ask three questions through psycopg",
+        "make three data sets, start proxies, and ask five questions through psycopg",
         "  dp4sql demo\n  dp4sql demo --scale 1 --serve\n",
     )
     command.add_argument("--scale", default="0.01", help="scale factor of TPC-H (0.01)")
@@ -21,7 +21,7 @@ def add(commands: Commands) -> None:
         "--listen",
         default="127.0.0.1:6432",
         metavar="HOST:PORT",
-        help="the first of two ports (127.0.0.1:6432)",
+        help="the first of three ports (127.0.0.1:6432)",
     )
     command.add_argument("--directory", default=".demo", help="where data and ledgers stay (.demo)")
     command.set_defaults(run=run)

@@ -108,8 +108,9 @@ def generate(path: Path) -> bool:
 def _fill(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     connection.execute(TABLES)
     for table, rows in _tables(random.Random(8192)):
-        marks = ", ".join("?" * len(rows[0]))
-        connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        values = ", ".join("unnest(?)" for _ in columns)
+        connection.execute(f"INSERT INTO {table} SELECT {values}", columns)
 
 
 def _tables(rng: random.Random) -> Iterator[tuple[str, list[tuple[object, ...]]]]:

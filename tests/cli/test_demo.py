@@ -32,9 +32,17 @@ def test_two_runs_share_data_and_ledger(tmp_path: Path) -> None:
         assert shown.count("noise scale") == 4
         assert shown.count("exact, nothing charged") == 1
         assert "Philosophy" in shown
+        assert "At least 10 % of students major in CS." in shown
+        assert re.search(r"language +\| copied +\| French", shown)
         assert re.search(r"psql -h 127\.0\.0\.1 -p \d+ -U analyst -d university", shown)
-    assert first.count("made in") == 2
-    assert second.count("there already") == 2
+        assert re.search(r"psql -h 127\.0\.0\.1 -p \d+ -U agent_u17 -d people", shown)
+    assert first.count("made in") == 3
+    assert second.count("there already") == 3
+    assert "a stored release is shown again" in second
+    assert (
+        first.partition("\n5. ")[2].splitlines()[:18]
+        == second.partition("\n5. ")[2].splitlines()[:18]
+    )
     assert "charged 1 to policy student, 19 of 20 left" in first
     assert "nothing is charged for a repeat" in second
     assert {path.suffix for path in tmp_path.iterdir()} <= {".duckdb", ".ledger", ".head"}

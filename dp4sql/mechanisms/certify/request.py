@@ -127,7 +127,9 @@ def _thetas(template: Template, given: Arguments) -> tuple[Fraction, ...]:
 def _bind(template: Template, given: Arguments) -> Mapping[str, Any]:
     text = given.get("bind")
     try:
-        bound = {} if text is None else json.loads(str(text), parse_float=Decimal, parse_constant=str)
+        bound = (
+            {} if text is None else json.loads(str(text), parse_float=Decimal, parse_constant=str)
+        )
     except (ValueError, RecursionError):
         bound = None
     if not isinstance(bound, dict):
