@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import hashlib
 import logging
 import time
 from decimal import Decimal
@@ -14,7 +15,10 @@ import pytest
 from dp4sql.algebra.types import BIGINT
 from dp4sql.backends import Backend, open_backend
 from dp4sql.errors import Dp4sqlError, EngineError
+from dp4sql.policy import load_policy
 from dp4sql.rows import OutputColumn
+from dp4sql.sql.dialects import DIALECTS
+from dp4sql.sql.truncation import table_source
 
 from .conftest import Run
 
@@ -60,6 +64,26 @@ def test_sums_beyond_64_bits_are_exact(run: Run, backend: Backend) -> None:
     assert cents == Decimal("12345678901.53")
     assert not isinstance(total, float)
     assert not isinstance(cents, float)
+
+
+def test_truncation_keeps_the_rows_whose_keys_hash_lowest(run: Run, backend: Backend) -> None:
+    things = load_policy(
+        {
+            "dp4sql": 1,
+            "tables": {
+                "things": {
+                    "key": ["id"],
+                    "max_frequency": {"big": {"rows": 2, "enforce": "truncate"}},
+                    "columns": {"id": "integer", "big": {"type": "bigint", "nullable": True}},
+                }
+            },
+            "policies": {"p": {"entity": "things", "epsilon": 1, "labels": {"things": "del"}}},
+        }
+    ).schema.table("things")
+    source = table_source(things, DIALECTS[backend.dialect])
+    ranked = sorted((1, 2, 3), key=lambda id: hashlib.md5(f"things|{id}".encode()).hexdigest())
+    found = columns(run, backend, f"SELECT id FROM {source} AS t ORDER BY id")
+    assert found == [sorted([*ranked[:2], 4])], "the row without a value stays"
 
 
 def test_an_empty_result_has_its_columns(run: Run, backend: Backend) -> None:
