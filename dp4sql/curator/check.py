@@ -17,6 +17,7 @@ from dp4sql.curator.rules import Rule, owned_rules, row_rules, set_rules
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn
 from dp4sql.sql.dialects import DIALECTS, Dialect
+from dp4sql.sql.truncation import table_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ async def findings(policies: PolicySet, backend: Backend) -> AsyncIterator[Findi
     for table in sound:
         async for finding in _scanned(table, backend, dialect):
             yield finding
+        if table.cut:
+            yield await _truncated(table, backend, dialect)
         for rule in set_rules(table, policies.schema, dialect):
             if not {fk.references for fk in table.foreign_keys} & wrong:
                 yield await _tested(table.name, rule, backend)
@@ -69,6 +72,17 @@ async def _scanned(table: Table, backend: Backend, dialect: Dialect) -> AsyncIte
         yield Finding(table.name, claim, max(0, (size or 0) - table.rows), size)
     for rule, count in zip(rules, broken, strict=True):
         yield Finding(table.name, rule, count or 0)
+
+
+async def _truncated(table: Table, backend: Backend, dialect: Dialect) -> Finding:
+    """Breaks nothing; says what queries do not see."""
+    sources = (dialect.table(table), table_source(table, dialect))
+    counts = ", ".join(
+        f"(SELECT COUNT(*) FROM {source} AS t) AS n{i}" for i, source in enumerate(sources)
+    )
+    whole, kept = await _numbers(backend, f"SELECT {counts}", 2)
+    text = f"{table.left_out}: {(whole or 0) - (kept or 0)} of {whole or 0} rows are left out"
+    return Finding(table.name, Rule(("tables", table.name, "max_frequency"), text, ""), 0)
 
 
 async def _tested(subject: str, rule: Rule, backend: Backend) -> Finding:

@@ -139,3 +139,18 @@ def test_the_command_tells_lines_and_exit_codes(
     )
     assert f"BROKEN  sale: kind is one of 2 bins (1 break it)  {policy}:{line}" in shown
     assert "secret" not in shown
+
+
+def test_rows_that_truncation_leaves_out_are_counted(
+    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two sales at one place one goes, and its two items with it; sales without a place stay."""
+    policy.write_text(
+        POLICY.replace("rows: 2}", "rows: 1, enforce: truncate}").replace(
+            "max_owned: {item: 4}", ""
+        )
+    )
+    assert main(["check", "--policy", str(policy), "--database", made(tmp_path / "x.duckdb")]) == 0
+    shown = capsys.readouterr().out
+    assert "sale: 1 rows of each no, region are seen: 1 of 6 rows are left out" in shown
+    assert "item: rows go with their sale: 2 of 5 rows are left out" in shown
