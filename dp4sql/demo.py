@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sysconfig
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -17,7 +16,7 @@ import psycopg
 
 import dp4sql
 from dp4sql.data import people, tpch, university
-from dp4sql.errors import EngineError
+from dp4sql.data.shipped import policy_file
 from dp4sql.server import Options
 from dp4sql.serving import Address, proxy, until_stopped
 
@@ -80,7 +79,7 @@ async def demonstrate(directory: Path, scale: str, listen: Address, serve: bool)
         for offset, (name, file) in enumerate(files.items()):
             at = Address(listen.host, listen.port + offset if listen.port else 0)
             found[name] = await proxies.enter_async_context(_proxy(name, file, at))
-            print(f"proxy      {found[name]} answers for {name} under {_policy(name).name}")
+            print(f"proxy      {found[name]} answers for {name} under {policy_file(name).name}")
         for number, question in enumerate(QUESTIONS, 1):
             await _ask(number, question, found[question.database])
         await _go_on(found, serve)
@@ -93,20 +92,8 @@ def _make(what: str, file: Path, generate: Callable[[Path], bool]) -> None:
     print(f"{file}, " + (f"made in {time.monotonic() - start:.1f} s" if made else "there already"))
 
 
-def _policy(name: str) -> Path:
-    """The shipped policy file: in the checkout, or where an installation puts it."""
-    places = (Path(__file__).parent.parent, Path(sysconfig.get_path("data"), "share", "dp4sql"))
-    for place in places:
-        if (file := place / "policies" / f"{name}.yaml").is_file():
-            return file
-    raise EngineError(
-        f"the policy file {name}.yaml did not come with this installation",
-        hint="Run the demonstration from a checkout of dp4sql.",
-    )
-
-
 def _proxy(name: str, file: Path, at: Address) -> AbstractAsyncContextManager[Address]:
-    policy = dp4sql.load_policy(_policy(name))
+    policy = dp4sql.load_policy(policy_file(name))
     return proxy(policy, f"duckdb://{file.resolve()}", None, Options(name, trust=True), at)
 
 

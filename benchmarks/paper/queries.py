@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dp4sql.bench.paper import COUNTS
+
 _SECTIONS = (
     "SELECT e2.{key}, COUNT(*) AS n FROM (SELECT e1.sid, COUNT(*) AS c FROM enrollment e1 GROUP BY e1.sid) t "
     "JOIN enrollment e2 ON t.sid = e2.sid WHERE t.c {test} GROUP BY e2.{key}"
@@ -21,27 +23,7 @@ QUERIES: dict[tuple[int, str], str] = {
     "JOIN scholarship s ON t.uid = s.uid WHERE t.c > 4",
     (8, "Q4 SUM"): _TAUGHT.format("SUM(e.review)"),
     (8, "Q4 CNT"): _TAUGHT.format("COUNT(e.review)"),
-    (
-        10,
-        "Q1",
-    ): "SELECT l_returnflag, COUNT(*) AS n FROM lineitem WHERE l_shipdate <= DATE '1998-09-02' GROUP BY l_returnflag",
-    (
-        10,
-        "Q4",
-    ): "SELECT o_orderpriority, COUNT(*) AS n FROM orders WHERE o_orderdate >= DATE '1993-07-01' "
-    "AND o_orderdate < DATE '1993-10-01' AND EXISTS (SELECT * FROM lineitem WHERE l_orderkey = o_orderkey "
-    "AND l_commitdate < l_receiptdate) GROUP BY o_orderpriority",
-    (
-        10,
-        "Q13",
-    ): "SELECT c_count, COUNT(*) AS n FROM (SELECT c_custkey, COUNT(o_orderkey) AS c_count FROM customer "
-    "LEFT JOIN orders ON c_custkey = o_custkey AND o_comment NOT LIKE '%special%requests%' GROUP BY c_custkey) c "
-    "GROUP BY c_count",
-    (
-        10,
-        "Q16",
-    ): "SELECT p_brand, COUNT(DISTINCT ps_suppkey) AS n FROM partsupp, part WHERE p_partkey = ps_partkey "
-    "AND p_size IN (49, 14, 23, 45, 19, 3, 36, 9) GROUP BY p_brand",
+    **{(10, name): sql for name, sql in COUNTS.items()},
 }
 
 
