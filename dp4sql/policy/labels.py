@@ -91,19 +91,24 @@ class PolicySet:
     `covered` are the tables that some policy names: the only ones a query may read. `extras` holds
     further sections of the file (certify, profiles, roles ...): plain values, numbers as int or
     Decimal, or the model that the section has. `lines` knows where each entry stands, for problems
-    found later on.
+    found later on. `displaced` are the tables whose truncation tells of private rows
+    (`dp4sql.policy.truncation`).
     """
 
     schema: Schema
     policies: tuple[Policy, ...]
     covered: frozenset[str]
+    displaced: frozenset[str] = frozenset()
     source: str = "<policy>"
     fingerprint: str = ""
     extras: Mapping[str, Any] = field(default_factory=dict)
     lines: Lines = field(default=Lines(), compare=False, repr=False)
 
     def public_columns(self, table: str) -> frozenset[str]:
-        """Columns of `table` that are public under every policy (empty when any labels it DEL)."""
+        """Columns of `table` that are public under every policy: none where any labels it DEL, or where
+        private values decide which rows truncation keeps."""
+        if table in self.displaced:
+            return frozenset()
         columns = frozenset(self.schema.table(table).columns)
         for policy in self.policies:
             match policy.labels.get(table, Pub()):

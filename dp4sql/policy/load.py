@@ -18,7 +18,7 @@ from dp4sql.policy.profiles import load_profiles
 from dp4sql.policy.shape import read_shape
 from dp4sql.policy.source import Source, canonical, read
 from dp4sql.policy.tables import build_schema
-from dp4sql.policy.truncation import check_truncation, with_cut_parents
+from dp4sql.policy.truncation import check_truncation, displaced_tables, with_cut_parents
 
 SECTIONS: Final = (
     "certify",
@@ -41,13 +41,16 @@ def load_policy(source: str | os.PathLike[str] | Mapping[str, Any]) -> PolicySet
         raise found.error()
     schema = build_schema(file.tables, found)
     policies = check(schema, build_policies(file.policies, schema, found), found)
+    displaced: frozenset[str] = frozenset()
     if not found.reports:
         schema = with_cut_parents(schema)
         check_truncation(schema, policies, found)
+        displaced = frozenset(t for p in policies for t in displaced_tables(schema, p))
     loaded = PolicySet(
         schema=schema,
         policies=policies,
         covered=frozenset(table for policy in policies for table in policy.labels),
+        displaced=displaced,
         source=found.lines.file,
         fingerprint=_fingerprint(found.content),
         lines=found.lines,

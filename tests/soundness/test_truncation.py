@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 import dp4sql
-from dp4sql.errors import PolicyError
+from dp4sql.errors import NoBins, PolicyError
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.truncation import table_source
 
@@ -161,6 +161,15 @@ def test_a_displaced_row_is_replaced_and_not_deleted() -> None:
     owner = dp4sql.explain(dp4sql.load_policy(POLICIES["by owner"]), "SELECT SUM(amount) FROM sale")
     assert "X-Trunc" not in owner.derivations["p"]
     assert owner.aggregates[0].bounds["p"] == 2 * 5
+
+
+def test_no_bins_come_from_rows_that_private_values_pick() -> None:
+    """The numbers of sales are public where they only move, but which sales are kept follows from where they move."""
+    sql = "SELECT s, COUNT(*) FROM sale GROUP BY s"
+    moving = shop({"b": 4}, {"sale": {"rep": ["b", "shop"]}}, items=False)
+    assert dp4sql.explain(dp4sql.load_policy(moving), sql).public
+    with pytest.raises(NoBins):
+        dp4sql.explain(dp4sql.load_policy(POLICIES["moving"]), sql)
 
 
 @pytest.mark.parametrize(
