@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from dp4sql.catalog import embedded
+from dp4sql.catalog.constants import Kept
 from dp4sql.catalog.ddl import LOCKDOWN, ddl, literal, quote
 from dp4sql.catalog.upstream import Address, Upstream
 from dp4sql.errors import CatalogUnavailable, InvalidParameter
@@ -33,6 +34,7 @@ class Catalog:
         self._filled = False
         self._roles: set[str] = set()
         self._lock = asyncio.Lock()
+        self.kept = Kept()
         self.version = _wheel_version()
 
     async def connect(self, user: str, settings: Mapping[str, str]) -> Upstream:

@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 #: Bytes that wait unread before the client is made to wait.
 READ_AHEAD: Final = 1 << 18
+#: Messages after which the other clients get their turn, if none of them made this one wait.
+TURN: Final = 64
 
 
 class Client(asyncio.Protocol):
@@ -50,7 +52,7 @@ class Client(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._pid = 0
-        self._lost = False
+        self._lost = self._paused = False
         self.secret = b""
 
     # ------------------------------------------------------------ called by the loop
@@ -67,7 +69,11 @@ class Client(asyncio.Protocol):
             if not self._arrived.done():
                 self._arrived.set_result(None)
         elif self._connection.unread > READ_AHEAD:
-            self._transport.pause_reading()
+            self._pause()
+
+    def _pause(self) -> None:
+        self._paused = True
+        self._transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
@@ -118,9 +124,10 @@ class Client(asyncio.Protocol):
             self._transport.close()
 
     async def _converse(self, session: Session) -> None:
+        handled = 0
         while True:
             try:
-                event = await self._next()
+                event = self._connection.next_event() or await self._next()
             except InvalidEncoding as error:
                 session.fail(error)
                 continue
@@ -130,21 +137,34 @@ class Client(asyncio.Protocol):
             await session.handle(cast(m.Message, event))
             if self._connection.flush_now or self._connection.unsent > FLUSH_AT:
                 await self._drain()
+            handled += 1
+            if handled % TURN == 0:
+                await asyncio.sleep(0)
 
     async def _next(self) -> Event:
         while (event := self._connection.next_event()) is None:
             if self._connection.flush_now:
                 await self._drain()
-            self._arrived = asyncio.get_running_loop().create_future()
-            self._transport.resume_reading()
-            try:
-                async with asyncio.timeout(self._idle_timeout()):
-                    await self._arrived
-            except TimeoutError:
-                raise IdleTooLong("terminating connection due to idle-session timeout") from None
-            finally:
-                self._arrived = None
+            await self._more()
         return event
+
+    async def _more(self) -> None:
+        """Wait for bytes."""
+        self._arrived = asyncio.get_running_loop().create_future()
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+        seconds = self._idle_timeout()
+        try:
+            if seconds is None:
+                await self._arrived
+            else:
+                async with asyncio.timeout(seconds):
+                    await self._arrived
+        except TimeoutError:
+            raise IdleTooLong("terminating connection due to idle-session timeout") from None
+        finally:
+            self._arrived = None
 
     def _idle_timeout(self) -> float | None:
         ready = self._connection.phase is Phase.READY
@@ -203,7 +223,7 @@ class Client(asyncio.Protocol):
         if self._connection.unread:
             # Sent before the handshake, it could be anybody's: CVE-2021-23214.
             raise ProtocolViolation("received unencrypted data after SSL request")
-        self._transport.pause_reading()
+        self._pause()
         self._transport.write(b"S")
         loop = asyncio.get_running_loop()
         try:

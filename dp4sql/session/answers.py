@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from dp4sql.algebra.types import TEXT, Type, Value
+from dp4sql.catalog.constants import is_constant
 from dp4sql.catalog.lexer import Statement
 from dp4sql.catalog.route import Route
 from dp4sql.catalog.service import Catalog
-from dp4sql.catalog.upstream import Relayed, Upstream
+from dp4sql.catalog.upstream import Described, Relayed, Upstream
 from dp4sql.errors import Dp4sqlError
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.types import parse_type
@@ -70,8 +71,16 @@ class Answers:
                 return Prepared(statement, command, route, oids)
             if route == "private":
                 return self._described(statement, command, oids)
-            found = await (await self._session()).describe(statement.text, oids)
+            found = await self._shape(statement, oids)
             return Prepared(statement, command, route, found.parameters, (), found.fields)
+
+    async def _shape(self, statement: Statement, oids: tuple[int, ...]) -> Described:
+        async def ask() -> Described:
+            return await (await self._session()).describe(statement.text, oids)
+
+        if is_constant(statement) and not oids:
+            return await self._catalog.kept.get(statement.text, ask)
+        return await ask()
 
     def _described(self, statement: Statement, command: Command, oids: tuple[int, ...]) -> Prepared:
         declared = [type_of(oid) for oid in oids]
@@ -90,11 +99,23 @@ class Answers:
                 released = await self._released(prepared, arguments)
                 codes = formats or (0,) * len(released.columns)
                 return of_released(released, codes, self._state.zone, "SELECT", counted=True)
+            return await self._catalogued(prepared, arguments, formats)
+
+    async def _catalogued(
+        self, prepared: Prepared, arguments: Arguments, formats: tuple[int, ...]
+    ) -> Result:
+        statement = prepared.statement
+
+        async def ask() -> Result:
             session = await self._session()
             found = await session.run(
-                prepared.statement.text, prepared.oids, arguments.values, arguments.formats, formats
+                statement.text, prepared.oids, arguments.values, arguments.formats, formats
             )
             return self._relayed(found, formats)
+
+        if is_constant(statement) and not arguments.values:
+            return await self._catalog.kept.get((statement.text, formats), ask)
+        return await ask()
 
     async def _released(self, prepared: Prepared, arguments: Arguments) -> Released:
         return await self._pipeline.query(
@@ -143,11 +164,7 @@ class Answers:
         self, whole: Prepared, arguments: Arguments, formats: tuple[int, ...]
     ) -> Result:
         with placed(whole.statement):
-            session = await self._session()
-            found = await session.run(
-                whole.statement.text, whole.oids, arguments.values, arguments.formats, formats
-            )
-            return self._relayed(found, formats)
+            return await self._catalogued(whole, arguments, formats)
 
     def _relayed(self, found: Relayed, formats: tuple[int, ...]) -> Result:
         reported = {name.lower(): value for name, value in found.settings.items()}

@@ -16,7 +16,7 @@ from dp4sql.errors import (
 )
 from dp4sql.session.commands import Command
 from dp4sql.session.results import Result
-from dp4sql.wire.messages import Field
+from dp4sql.wire.messages import Field, Target
 
 MAX_STATEMENTS = 1000
 MAX_PORTALS = 1000
@@ -100,6 +100,13 @@ class Names:
         if len(self.portals) >= MAX_PORTALS or kept > MAX_BYTES:
             raise LimitExceeded("too many open portals and cursors", hint="Close those not in use.")
         self.portals[name] = portal
+
+    def close(self, target: Target, name: str) -> None:
+        """Forget a statement (S) or portal (P); one that does not exist is closed already."""
+        if target == "S":
+            self.statements.pop(name, None)
+        else:
+            self.portals.pop(name, None)
 
     def end_transaction(self) -> None:
         """Portals live as long as their transaction, cursors WITH HOLD as long as the session."""

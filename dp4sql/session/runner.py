@@ -114,7 +114,7 @@ class Runner:
             )
         elif kept.formats != formats:
             kept = await self.run(portal.prepared, portal.arguments, formats)
-        portal.result = replace(kept, notices=())
+        portal.result = replace(kept, notices=()) if kept.notices else kept
         return portal.result
 
     # ------------------------------------------------------------ transactions

@@ -10,10 +10,9 @@ RowDescription, DataRow ..., CommandComplete
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, assert_never
+from typing import Final
 
 from dp4sql.catalog import lexer
 from dp4sql.catalog.lexer import Statement
@@ -21,13 +20,13 @@ from dp4sql.errors import (
     Dp4sqlError,
     InternalError,
     ProtocolViolation,
-    QueryCanceled,
     SyntaxError_,
     Unsupported,
 )
 from dp4sql.session import commands as c
 from dp4sql.session.answers import Answers, placed
 from dp4sql.session.grammar import parse
+from dp4sql.session.interrupt import Interrupt
 from dp4sql.session.prepared import Arguments, Portal, Prepared
 from dp4sql.session.results import Result
 from dp4sql.session.runner import Runner
@@ -71,18 +70,15 @@ class Session:
         self._out, self._state, self._answers, self._drain = connection, state, answers, drain
         self._runner = Runner(connection, state, answers)
         self._reported = state.current
-        self._deadline: asyncio.Timeout | None = None
-        self._cancelled = False
+        self._interrupt = Interrupt()
 
     @property
     def busy(self) -> bool:
-        return self._deadline is not None
+        return self._interrupt.busy
 
     def cancel(self) -> None:
         """Stop the running statement, if there is one."""
-        if self._deadline is not None:
-            self._cancelled = True
-            self._deadline.reschedule(asyncio.get_running_loop().time())
+        self._interrupt.stop("user request")
 
     def close(self) -> None:
         self._answers.close()
@@ -92,7 +88,10 @@ class Session:
     async def handle(self, event: m.Message) -> None:
         """Act on one message. Errors are reported to the client, whatever they are."""
         try:
-            await self._limited(event)
+            if isinstance(event, m.Query | m.Parse | m.Execute):
+                await self._interrupt.watch(self._run(event), self._state.statement_timeout)
+            else:
+                self._act(event)
         except Dp4sqlError as error:
             self.fail(error)
         except _FAULTS as fault:
@@ -105,50 +104,34 @@ class Session:
         self._state.fail()
         self._out.fail(error, self._state.status)
 
-    async def _limited(self, event: m.Message) -> None:
-        """Within statement_timeout, and until a cancel request comes."""
-        self._cancelled = False
-        try:
-            async with asyncio.timeout(self._state.statement_timeout) as self._deadline:
-                await self._act(event)
-        except TimeoutError as timeout:
-            why = "user request" if self._cancelled else "statement timeout"
-            # What the statement had been charged by then is noted on the cancellation.
-            notes = getattr(timeout.__cause__, "__notes__", ())
-            raise QueryCanceled(
-                f"canceling statement due to {why}", detail=" ".join(notes) or None
-            ) from None
-        finally:
-            self._deadline = None
-
-    async def _act(self, event: m.Message) -> None:
+    async def _run(self, event: m.Query | m.Parse | m.Execute) -> None:
+        """The messages that may ask somebody else."""
         match event:
             case m.Query(sql):
                 await self._query(sql)
             case m.Parse():
                 await self._parse(event)
+            case m.Execute(name, limit):
+                await self._execute(name, limit)
+
+    def _act(self, event: m.Message) -> None:
+        """The messages that the session answers by itself, at once."""
+        match event:
             case m.Bind():
                 self._bind(event)
             case m.Describe(target, name):
                 self._describe(target, name)
-            case m.Execute(name, limit):
-                await self._execute(name, limit)
-            case m.Close(target, name):
-                names = (
-                    self._runner.names.statements if target == "S" else self._runner.names.portals
-                )
-                names.pop(name, None)
-                self._out.send(m.CLOSE_COMPLETE)
             case m.Sync():
                 self._end_of_batch()
+            case m.Close(target, name):
+                self._runner.names.close(target, name)
+                self._out.send(m.CLOSE_COMPLETE)
             case m.Flush():
                 self._out.flush_now = True
             case m.FunctionCall():
                 raise Unsupported("function calls are not supported", hint="SELECT the function.")
-            case m.CopyFromClient() | m.Terminate() | m.Password():
-                pass
             case _:
-                assert_never(event)
+                pass
 
     def _end_of_batch(self) -> None:
         if not self._state.in_transaction:

@@ -221,7 +221,8 @@ class State:
     @property
     def statement_timeout(self) -> float | None:
         """Seconds, None for no limit."""
-        return milliseconds(self.show("statement_timeout")) / 1000 or None
+        text = self.show("statement_timeout")
+        return None if text == "0" else milliseconds(text) / 1000 or None
 
 
 def _version(version: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from dp4sql.errors import InvalidEncoding, ProtocolViolation
 
@@ -23,6 +23,9 @@ MAX_LOGIN_MESSAGE: Final = 65_536
 MAX_MESSAGE: Final = 64 << 20
 
 Target: TypeAlias = Literal["S", "P"]
+
+_SIZE = struct.Struct("!i")
+_HEAD = struct.Struct("!Bi")
 
 
 # ------------------------------------------------------------------ from the client
@@ -59,20 +62,17 @@ class Password:
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     sql: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parse:
+class Parse(NamedTuple):
     name: str
     sql: str
     parameter_oids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(NamedTuple):
     portal: str
     statement: str
     parameter_formats: tuple[int, ...]
@@ -80,22 +80,19 @@ class Bind:
     result_formats: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Describe:
+class Describe(NamedTuple):
     target: Target
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Execute:
+class Execute(NamedTuple):
     """`limit` 0 is no limit."""
 
     portal: str
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(NamedTuple):
     target: Target
     name: str
 
@@ -167,6 +164,8 @@ class Body:
     def numbers(self, width: Literal[2, 4]) -> tuple[int, ...]:
         """A counted list of unsigned numbers of `width` bytes each."""
         count = self.int16()
+        if not count:
+            return ()
         return struct.unpack(f"!{count}{'H' if width == 2 else 'I'}", self.take(count * width))
 
     def text(self) -> str:
@@ -255,6 +254,7 @@ def _call(read: Body) -> FunctionCall:
     return FunctionCall()
 
 
+_SYNC, _FLUSH = Sync(), Flush()
 _DECODERS: Final[Mapping[int, Callable[[Body], Message]]] = {
     ord("Q"): lambda read: Query(read.text()),
     ord("P"): _parse,
@@ -262,8 +262,8 @@ _DECODERS: Final[Mapping[int, Callable[[Body], Message]]] = {
     ord("D"): lambda read: Describe(_target(read), read.text()),
     ord("E"): lambda read: Execute(read.text(), max(0, read.int32())),
     ord("C"): lambda read: Close(_target(read), read.text()),
-    ord("S"): lambda read: Sync(),
-    ord("H"): lambda read: Flush(),
+    ord("S"): lambda read: _SYNC,
+    ord("H"): lambda read: _FLUSH,
     ord("X"): lambda read: Terminate(),
     ord("p"): lambda read: Password(read.rest()),
     ord("F"): _call,
@@ -279,9 +279,15 @@ class Frames:
     __slots__ = ("_at", "_buffer")
 
     def __init__(self) -> None:
-        self._buffer, self._at = bytearray(), 0
+        self._buffer: bytes | bytearray = b""
+        self._at = 0
 
     def feed(self, data: bytes) -> None:
+        if self._at == len(self._buffer):
+            self._buffer, self._at = data, 0
+            return
+        if not isinstance(self._buffer, bytearray):
+            self._buffer = bytearray(self._buffer)
         if self._at:
             del self._buffer[: self._at]
             self._at = 0
@@ -292,29 +298,30 @@ class Frames:
 
     def opening(self) -> bytes | None:
         """The body of the untyped first message, or None until all of it is here."""
-        return self._body(0, MAX_STARTUP)
+        start = self._at
+        if len(self._buffer) < start + 4:
+            return None
+        return self._body(start, _SIZE.unpack_from(self._buffer, start)[0], MAX_STARTUP)
 
     def message(self, limit: int = MAX_MESSAGE) -> tuple[int, bytes] | None:
         """Type byte and body of the next message, or None until all of it is here."""
-        if self._at == len(self._buffer):
+        start = self._at
+        if len(self._buffer) < start + 5:
             return None
-        kind = self._buffer[self._at]
-        body = self._body(1, limit)
+        kind, size = _HEAD.unpack_from(self._buffer, start)
+        body = self._body(start + 1, size, limit)
         return None if body is None else (kind, body)
 
-    def _body(self, skip: int, limit: int) -> bytes | None:
-        start = self._at + skip
-        if len(self._buffer) < start + 4:
-            return None
-        size = int.from_bytes(self._buffer[start : start + 4], "big", signed=True)
+    def _body(self, start: int, size: int, limit: int) -> bytes | None:
         if not 4 <= size <= limit:
             raise ProtocolViolation(
                 "invalid message length", hint=f"Messages here have 4 to {limit} bytes."
             )
-        if len(self._buffer) < start + size:
+        end = start + size
+        if len(self._buffer) < end:
             return None
-        self._at = start + size
-        return bytes(self._buffer[start + 4 : start + size])
+        self._at = end
+        return bytes(self._buffer[start + 4 : end])
 
 
 # ------------------------------------------------------------------ to the client
@@ -330,7 +337,6 @@ class Field:
     modifier: int = -1
 
 
-_SIZE = struct.Struct("!i")
 _COUNT = struct.Struct("!H")
 _FIELD = struct.Struct("!ihihih")
 _NULL = _SIZE.pack(-1)

@@ -170,10 +170,12 @@ def test_shutting_down_waits_for_what_runs_and_tells_the_others(tmp_path: Path) 
     with Raw(running.port) as idle, Raw(running.port) as busy, Raw(running.port) as stuck:
         for client in (idle, busy, stuck):
             client.log_in()
+            client.send(query("select now()"))  # starts what answers it
+            client.until("Z")
         busy.send(query("select pg_sleep(0.5)"))
         stuck.send(query("select pg_sleep(30)"))
         assert busy.silent()
-        running.stop(grace=1.5)
+        running.stop(grace=2.5)
         assert error(idle.rest())["C"] == "57P01"
         assert "DCZ" in "".join(kind for kind, _ in busy.rest())
         assert error(stuck.rest())["C"] == "57P01"
