@@ -11,6 +11,7 @@
         DatatypeMismatch        42804
         GroupingError           42803
         InvalidParameter        22023  an argument or a setting has a value that makes no sense
+        NumberOutOfRange        22003  a constant or a released number is too large for its type
         InvalidText             22P02  a parameter's text is not of its type
       Unsupported               0A000  SQL that is understood but has no rule or no rendering
       Refused                   42501  an answer would break the policy: no finite bound, raw rows
@@ -130,6 +131,10 @@ class GroupingError(SqlError):
 
 class InvalidParameter(SqlError):
     sqlstate = "22023"
+
+
+class NumberOutOfRange(SqlError):
+    sqlstate = "22003"
 
 
 class InvalidText(SqlError):

@@ -61,6 +61,7 @@ class Type:
 INTEGERS: Final = frozenset({"smallint", "integer", "bigint"})
 FLOATS: Final = frozenset({"real", "double precision"})
 NUMBERS: Final = INTEGERS | FLOATS | {"numeric"}
+LIMITS: Final = {"smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 TEXTS: Final = frozenset({"text", "character varying", "character"})
 TIMES: Final = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
 

@@ -33,6 +33,7 @@ from dp4sql.algebra.nodes import (
 )
 from dp4sql.algebra.ownership import owned_bounds
 from dp4sql.algebra.schema import ForeignKey, Schema, Table
+from dp4sql.algebra.types import FLOATS
 from dp4sql.errors import Refused, Unsupported
 from dp4sql.infer import binary, unary
 from dp4sql.infer.facts import Anchor, Facts, orientations, touches, uses
@@ -378,6 +379,7 @@ class Deriver:
         below = self._below(node.child)
         if not below.terms:
             return Derivation("T-Grp4", (), (below,))
+        _check_order(node)
         keys = frozenset(node.keys)
         if not keys:
             return Derivation("X-GrpAll", unary.group_all(below.terms, node.aggs), (below,))
@@ -431,6 +433,21 @@ class Deriver:
         return "X-GrpLeft", unary.renamed(
             unary.group_left_join(view), {**inner, **{a.id: a.id for a in node.aggs}}
         )
+
+
+def _check_order(node: Aggregate) -> None:
+    """A group whose rows stay the same must stay the same: sums of binary fractions depend on their order."""
+    types = dict(columns(node.child))
+    for agg in node.aggs:
+        spread = agg.function.startswith(("var", "stddev"))
+        adds = agg.function in ("sum", "sum_distinct", "avg") and agg.arg is not None
+        if spread or (adds and types[agg.arg or ""].kind in FLOATS):
+            name = agg.function.split("_")[0].upper()
+            raise Unsupported(
+                f"{name} below the outermost aggregate is computed in double precision, where the result "
+                "depends on the order of rows",
+                hint="Aggregate once, or cast to numeric(p, s) below SUM and AVG.",
+            )
 
 
 def _peel(node: Aggregate) -> tuple[Join | None, dict[str, frozenset[str]], dict[str, str]]:

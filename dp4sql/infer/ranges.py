@@ -14,9 +14,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
+from dp4sql.algebra.digits import width
 from dp4sql.algebra.expr import Call, Case, Cast, Col, Constant, Expr, In, Lit, Over, Scalar
 from dp4sql.algebra.functions import FUNCTIONS, PARTS
-from dp4sql.algebra.types import FLOATS, INTEGERS, NUMBERS, TIMES, Type, Value
+from dp4sql.algebra.types import FLOATS, INTEGERS, NUMBERS, TEXTS, TIMES, Type, Value
 
 Range: TypeAlias = tuple[Fraction | None, Fraction | None]
 ANY: Range = (None, None)
@@ -122,12 +123,18 @@ def divide(a: Range, b: Range, integer: bool) -> Range:
     return multiply(a, (1 / high, 1 / low))
 
 
-def rounded(a: Range) -> Range:
-    """Covers floor, ceiling, round and truncation."""
+def rounded(a: Range, step: int = 1) -> Range:
+    """Covers floor, ceiling, round and truncation to multiples of `step`."""
     return (
-        None if a[0] is None else Fraction(math.floor(a[0])),
-        None if a[1] is None else Fraction(math.ceil(a[1])),
+        None if a[0] is None else Fraction(math.floor(a[0] / step) * step),
+        None if a[1] is None else Fraction(math.ceil(a[1] / step) * step),
     )
+
+
+def _rounding_step(args: tuple[Expr, ...]) -> int:
+    """ROUND(x, -2) goes to hundreds."""
+    places = args[1].value if len(args) > 1 and isinstance(args[1], Lit) else 0
+    return 10 ** max(0, -places) if isinstance(places, int) else 1
 
 
 def absolute(a: Range) -> Range:
@@ -220,8 +227,10 @@ def call_range(op: str, args: tuple[Expr, ...], type: Type, columns: Columns) ->
             return negate(ranges[0])
         case "abs":
             return absolute(ranges[0])
-        case "floor" | "ceil" | "round" | "trunc":
+        case "floor" | "ceil" | "trunc":
             return rounded(ranges[0])
+        case "round":
+            return rounded(ranges[0], _rounding_step(args))
         case "sign":
             return (Fraction(-1), Fraction(1))
         case "coalesce":
@@ -285,7 +294,7 @@ WIDER: Mapping[str, frozenset[str]] = {
     "smallint": frozenset({"integer", "bigint", "real", "double precision", "text"}),
     "integer": frozenset({"bigint", "double precision", "text"}),
     "bigint": frozenset({"double precision", "text"}),
-    "numeric": frozenset({"double precision", "text"}),
+    "numeric": frozenset({"text"}),
     "real": frozenset({"double precision", "text"}),
     "double precision": frozenset({"text"}),
     "date": frozenset({"text"}),
@@ -297,8 +306,12 @@ WIDER: Mapping[str, frozenset[str]] = {
 
 def lossless(source: Type, target: Type) -> bool:
     """Conversions that can never fail and so never yield a NULL of their own."""
+    if source.kind in TEXTS and target.kind in TEXTS:
+        return True
     if source.kind == target.kind:
         return target.precision is None
+    if source.kind == "numeric" and target.kind == "double precision":
+        return source.precision is not None or source.scale is not None
     if target.kind == "numeric":
         return source.kind in INTEGERS and target.precision is None
     return target.kind in WIDER.get(source.kind, frozenset())
@@ -312,6 +325,11 @@ def _may_be_zero(divisor: Expr, columns: Columns) -> bool:
     return (low is None or low <= 0) and (high is None or high >= 0)
 
 
+def _may_overflow(args: tuple[Expr, ...]) -> bool:
+    """Arithmetic in double precision is NULL beyond what it can hold; exact numbers have room."""
+    return any(width(arg) is None for arg in args)
+
+
 def call_nullable(op: str, args: tuple[Expr, ...], columns: Columns) -> bool:
     match op:
         case "is null" | "is true" | "is false" | "is distinct":
@@ -320,7 +338,10 @@ def call_nullable(op: str, args: tuple[Expr, ...], columns: Columns) -> bool:
             return all(nullable(arg, columns) for arg in args)
         case "nullif":
             return True
+        case "+" | "-" | "*":
+            return _may_overflow(args) or any(nullable(arg, columns) for arg in args)
         case "/" | "%":
-            return _may_be_zero(args[1], columns) or any(nullable(arg, columns) for arg in args)
+            unsafe = _may_be_zero(args[1], columns) or _may_overflow(args)
+            return unsafe or any(nullable(arg, columns) for arg in args)
         case _:
             return FUNCTIONS[op].may_fail or any(nullable(arg, columns) for arg in args)

@@ -78,14 +78,19 @@ def _measured(
         return f"COUNT(DISTINCT {names[q.arg]})"
     type = dict(columns(node.child))[q.arg]
     if q.kind == "sum_squares":
-        return f"SUM({_squared(q, type, node, renderer, names)})"
-    value = renderer.expr(_value(q, type, node), names)
+        return f"SUM({_squared(q, type, node, facts, renderer, names)})"
+    value = renderer.expr(_value(q, type, node, facts), names)
     word = "SUM(DISTINCT " if q.kind == "sum_distinct" else "SUM("
     return f"{word}{_gridded(q, type, value, renderer.dialect)})"
 
 
 def _squared(
-    q: Quantity, type: Type, node: Aggregate, renderer: Renderer, names: Mapping[str, str]
+    q: Quantity,
+    type: Type,
+    node: Aggregate,
+    facts: Facts,
+    renderer: Renderer,
+    names: Mapping[str, str],
 ) -> str:
     """(x - center)^2 in whole steps: the value is put on the grid first, then squared exactly."""
     reach = math.isqrt(q.high)
@@ -95,7 +100,7 @@ def _squared(
             hint="Declare a coarser unit for the column.",
         )
     base = replace(q, kind="sum", low=-reach, high=reach)
-    value = renderer.expr(_value(base, type, node), names)
+    value = renderer.expr(_value(base, type, node, facts), names)
     whole = _on_grid(q.unit, value, renderer.dialect)
     return f"{whole} * {whole}"
 
@@ -105,16 +110,23 @@ def _on_grid(unit: Fraction, value: str, dialect: Dialect) -> str:
     return f"CAST(ROUND(CAST({value} AS {double}) / {decimal(unit):f}) AS BIGINT)"
 
 
-def _value(q: Quantity, type: Type, node: Aggregate) -> Expr:
+def _value(q: Quantity, type: Type, node: Aggregate, facts: Facts) -> Expr:
     """The argument, clamped unless its form alone keeps it in range, minus the centre."""
     assert q.arg is not None
-    value: Expr = Col(q.arg, type) if _stays_inside(q, node) else expression(q, type)
+    value: Expr = Col(q.arg, type) if _stays_inside(q, type, node) else expression(q, type)
     if q.center:
         value = Call("-", (value, constant(q.center, type)), type)
+    if not q.low <= 0 <= q.high and not facts.columns(node.child)[q.arg].nullable:
+        # The bound rests on every row adding at least this much, so a NULL there adds it too.
+        least = constant(max(q.low, min(q.high, 0)) * q.unit, type)
+        value = Call("coalesce", (value, least), type)
     return value
 
 
-def _stays_inside(q: Quantity, node: Aggregate) -> bool:
+def _stays_inside(q: Quantity, type: Type, node: Aggregate) -> bool:
+    """Integers alone: the others can hold NaN, which is in no range."""
+    if type.kind not in INTEGERS:
+        return False
     outputs = dict(node.child.outputs) if isinstance(node.child, Project) else {}
     expr = outputs.get(q.arg or "")
     if expr is None:

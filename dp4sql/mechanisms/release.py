@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from dp4sql.algebra.nodes import columns
-from dp4sql.algebra.types import FLOATS, INTEGERS, Type, Value
-from dp4sql.errors import InternalError
+from dp4sql.algebra.types import FLOATS, INTEGERS, LIMITS, Type, Value
+from dp4sql.errors import InternalError, NumberOutOfRange
 from dp4sql.mechanisms.measure import Column, Quantity, Rank, decimal
 from dp4sql.mechanisms.reading import exact_sum
 from dp4sql.mechanisms.stages import Measurement, PublicRead, Release
@@ -58,7 +58,11 @@ def add_noise(
         else:
             exact = _integers(measurement.quantity, next(rest), types)
             noisy.append(_noised(measurement, exact, scale, loss))
-    return Measured(keys, noisy)
+    shown = [
+        [fit(value, type) for value in column]
+        for column, (_, type) in zip(keys, release.columns[:width], strict=True)
+    ]
+    return Measured(shown, noisy)
 
 
 def output_rows(release: Release, found: Measured, nonnegative: bool) -> list[tuple[Value, ...]]:
@@ -205,9 +209,28 @@ def fit(value: Value, type: Type) -> Value:
     if value is None:
         return None
     if type.kind == "numeric" and not isinstance(value, Decimal):
-        return Decimal(repr(value)) if isinstance(value, float) else Decimal(str(value))
-    if type.kind in INTEGERS and not isinstance(value, int):
-        return int(value)  # type: ignore[arg-type]
+        return _meant(value) if isinstance(value, float) else Decimal(str(value))
+    if type.kind in INTEGERS:
+        return _whole_number(value, type)
     if type.kind in FLOATS and not isinstance(value, float):
         return float(value)  # type: ignore[arg-type]
+    if type.kind == "character" and isinstance(value, str):
+        return value.rstrip(" ")
     return value
+
+
+def _meant(value: float) -> Decimal:
+    """4.94 for 4.9399999999999995: numbers are computed in binary where their digits are not known."""
+    short = Decimal(f"{value:.15g}")
+    near = short.is_finite() and abs(float(short) - value) <= 2 * math.ulp(value)
+    return short if near else Decimal(repr(value))
+
+
+def _whole_number(value: Value, type: Type) -> int:
+    whole = int(value)  # type: ignore[arg-type]
+    if not -LIMITS[type.kind] <= whole < LIMITS[type.kind]:
+        raise NumberOutOfRange(
+            f"{type.kind} out of range",
+            hint="Cast a part of the expression to bigint or numeric.",
+        )
+    return whole

@@ -9,11 +9,9 @@ from decimal import Decimal
 from sqlglot import exp
 
 from dp4sql.algebra.expr import Call, Case, Cast, Expr, In, Interval_, Lit
-from dp4sql.algebra.functions import FUNCTIONS
 from dp4sql.algebra.types import (
     BOOLEAN,
     DATE,
-    DOUBLE,
     INTEGER,
     INTERVAL,
     NUMERIC,
@@ -30,20 +28,25 @@ from dp4sql.errors import (
     Unsupported,
 )
 from dp4sql.sql import literals
+from dp4sql.sql.functions import Functions
 from dp4sql.sql.intervals import interval
 from dp4sql.sql.operators import (
-    ANALYTIC,
     ARITHMETIC,
     COMPARISONS,
-    ROUNDING,
-    TEXT_FUNCTIONS,
     castable,
     fold,
     negated,
-    unknown,
 )
 from dp4sql.sql.parse import position
-from dp4sql.sql.types import arithmetic, is_integer, is_number, sql_type, untyped, widest
+from dp4sql.sql.types import (
+    arithmetic,
+    is_integer,
+    is_number,
+    scale_of,
+    sql_type,
+    untyped,
+    widest,
+)
 
 Hook = Callable[[exp.Expr], Expr | None]
 
@@ -114,10 +117,10 @@ class Expressions:
         arg = self.lower(e.this)
         if isinstance(arg, Lit) and isinstance(arg.value, (int, Decimal)) and arg.type != BOOLEAN:
             return Lit(-arg.value, arg.type)
-        self._need(is_number(arg.type), f"operator does not exist: - {arg.type.kind}", e)
+        self.need(is_number(arg.type), f"operator does not exist: - {arg.type.kind}", e)
         return Call("neg", (arg,), arg.type)
 
-    def _need(self, condition: bool, message: str, at: exp.Expr) -> None:
+    def need(self, condition: bool, message: str, at: exp.Expr) -> None:
         if not condition:
             raise DatatypeMismatch(message, position=position(at))
 
@@ -125,7 +128,7 @@ class Expressions:
 
     def boolean(self, e: exp.Expr) -> Expr:
         expr = self.coerce(self.lower(e), BOOLEAN)
-        self._need(
+        self.need(
             expr.type.kind == "boolean",
             f"argument must be type boolean, not type {expr.type.kind}",
             e,
@@ -152,6 +155,8 @@ class Expressions:
         return [self.coerce(expr, target) for expr in exprs], target
 
     def cast(self, arg: Expr, type: Type, at: exp.Expr) -> Expr:
+        if type == NUMERIC and scale_of(arg.type) is not None:
+            type = Type("numeric", None, scale_of(arg.type))
         if untyped(arg):
             return self.coerce(arg, type)
         if isinstance(arg, Lit) and arg.value is None:
@@ -161,7 +166,7 @@ class Expressions:
         if arg.type == type:
             return arg
         allowed = castable(arg.type, type)
-        self._need(allowed, f"cannot cast type {arg.type.kind} to {type.kind}", at)
+        self.need(allowed, f"cannot cast type {arg.type.kind} to {type.kind}", at)
         return Cast(arg, type)
 
     # ------------------------------------------------------------ operators
@@ -189,11 +194,11 @@ class Expressions:
                 return self._in(e)
             case exp.Like() | exp.ILike():
                 op = "ilike" if isinstance(e, exp.ILike) else "like"
-                return negated(e, self._text_call(op, [e.this, e.expression], BOOLEAN))
+                return negated(e, self.text_call(op, [e.this, e.expression], BOOLEAN))
             case exp.Escape():
                 raise Unsupported("LIKE ... ESCAPE is not supported", position=position(e))
             case _:
-                return self._function(e)
+                return Functions(self).lower(e)
 
     def compare(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
         pair, _kind = self.together([left, right], at, f"operator {op}:")
@@ -308,165 +313,10 @@ class Expressions:
             return self.boolean(condition)
         return self.compare("=", self.lower(subject), self.lower(condition), at)
 
-    def _text_call(self, op: str, parts: list[exp.Expr], result: Type) -> Expr:
+    def text_call(self, op: str, parts: list[exp.Expr], result: Type) -> Expr:
         args = [self.coerce(self.lower(part), TEXT) for part in parts]
         for arg, part in zip(args, parts, strict=True):
-            self._need(
+            self.need(
                 arg.type.kind in TEXTS, f"function {op}({arg.type.kind}) does not exist", part
             )
         return Call(op, tuple(args), result)
-
-    def _function(self, e: exp.Expr) -> Expr:
-        kind = type(e)
-        if kind in TEXT_FUNCTIONS:
-            op = TEXT_FUNCTIONS[kind]
-            return self._text_call(op, [e.this], INTEGER if op == "length" else TEXT)
-        if kind in ROUNDING:
-            return self._rounding(ROUNDING[kind], e)
-        if kind in ANALYTIC:
-            return Call(ANALYTIC[kind], (self._number(e.this),), DOUBLE)
-        match e:
-            case exp.Round():
-                return self._round(e)
-            case exp.Pow():
-                return Call("power", (self._number(e.this), self._number(e.expression)), DOUBLE)
-            case exp.Coalesce() | exp.Greatest() | exp.Least():
-                return self._variadic(e)
-            case exp.Nullif():
-                (a, b), kind_ = self.together(
-                    [self.lower(e.this), self.lower(e.expression)], e, "NULLIF"
-                )
-                return Call("nullif", (a, b), a.type if not untyped(a) else kind_)
-            case exp.Extract():
-                return self._extract(str(e.this.this).lower(), e.expression, e)
-            case exp.TimestampTrunc() | exp.DateTrunc():
-                return self._date_trunc(str(e.args["unit"].name).lower(), e.this, e)
-            case _:
-                return self._text_function(e)
-
-    def _text_function(self, e: exp.Expr) -> Expr:
-        match e:
-            case exp.DPipe():
-                return self._text_call("||", [e.this, e.expression], TEXT)
-            case exp.Concat():
-                args = tuple(self._as_text(self.lower(part), part) for part in e.expressions)
-                return Call("concat", args, TEXT)
-            case exp.Substring():
-                return self._substring(e)
-            case exp.Trim():
-                return self._trim(e)
-            case exp.StrPosition():
-                return self._text_call("position", [e.this, e.args["substr"]], INTEGER)
-            case exp.Replace():
-                return self._text_call(
-                    "replace", [e.this, e.expression, e.args["replacement"]], TEXT
-                )
-            case exp.StartsWith():
-                return self._text_call("starts_with", [e.this, e.expression], BOOLEAN)
-            case exp.Left() | exp.Right():
-                op = "left" if isinstance(e, exp.Left) else "right"
-                text = self.coerce(self.lower(e.this), TEXT)
-                return Call(op, (text, self._whole(e.expression)), TEXT)
-            case _:
-                raise unknown(e)
-
-    def _as_text(self, arg: Expr, at: exp.Expr) -> Expr:
-        arg = self.coerce(arg, TEXT)
-        return arg if arg.type.kind in TEXTS else self.cast(arg, TEXT, at)
-
-    def _number(self, e: exp.Expr) -> Expr:
-        arg = self.coerce(self.lower(e), NUMERIC)
-        self._need(is_number(arg.type), f"a number is needed, not {arg.type.kind}", e)
-        return arg
-
-    def _whole(self, e: exp.Expr) -> Expr:
-        arg = self.coerce(self.lower(e), INTEGER)
-        self._need(is_integer(arg.type), f"an integer is needed, not {arg.type.kind}", e)
-        return arg
-
-    def _rounding(self, op: str, e: exp.Expr) -> Expr:
-        arg = self._number(e.this)
-        result = arg.type
-        if op in ("floor", "ceil") and arg.type.kind == "numeric":
-            result = Type("numeric", None, 0)
-        return Call(op, (arg,), result)
-
-    def _round(self, e: exp.Round) -> Expr:
-        arg = self._number(e.this)
-        digits = (
-            self._whole(e.args["decimals"])
-            if e.args.get("decimals") is not None
-            else Lit(0, INTEGER)
-        )
-        if not isinstance(digits, Lit) or not isinstance(digits.value, int):
-            raise Unsupported("ROUND needs a constant number of digits", position=position(e))
-        places = max(0, digits.value)
-        if arg.type.kind == "numeric":
-            return Call("round", (arg, digits), Type("numeric", None, places))
-        return Call("round", (arg, digits), arg.type)
-
-    def _variadic(self, e: exp.Expr) -> Expr:
-        op = {exp.Coalesce: "coalesce", exp.Greatest: "greatest", exp.Least: "least"}[type(e)]
-        args, kind = self.together(
-            [self.lower(part) for part in (e.this, *e.expressions)], e, op.upper()
-        )
-        if kind.kind == "numeric" and kind.precision is None:
-            exact = [0 if is_integer(a.type) else a.type.scale for a in args]
-            kind = Type(
-                "numeric", None, None if None in exact else max(s for s in exact if s is not None)
-            )
-        return Call(op, tuple(args), kind)
-
-    def _substring(self, e: exp.Substring) -> Expr:
-        text = self.coerce(self.lower(e.this), TEXT)
-        self._need(
-            text.type.kind in TEXTS, f"function substring({text.type.kind}) does not exist", e
-        )
-        start = self._whole(e.args["start"]) if e.args.get("start") is not None else Lit(1, INTEGER)
-        length = e.args.get("length")
-        if length is None:
-            return Call("substring", (text, start), TEXT)
-        size = self._whole(length)
-        if not isinstance(size, Lit) or not isinstance(size.value, int) or size.value < 0:
-            raise Unsupported(
-                "SUBSTRING needs a constant length of 0 or more",
-                position=position(length) or position(e),
-            )
-        return Call("substring", (text, start, size), TEXT)
-
-    def _trim(self, e: exp.Trim) -> Expr:
-        side = str(e.args.get("position") or "BOTH").upper()
-        op = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
-        return self._text_call(op, [e.this, *([e.expression] if e.expression else [])], TEXT)
-
-    def _extract(self, part: str, source: exp.Expr, e: exp.Expr) -> Expr:
-        arg = self.coerce(self.lower(source), TIMESTAMP)
-        self._need(arg.type.kind in TIMES, f"cannot extract from type {arg.type.kind}", e)
-        op = f"extract_{ {'dayofweek': 'dow', 'dayofyear': 'doy', 'isodayofweek': 'isodow'}.get(part, part) }"
-        if op not in FUNCTIONS:
-            raise Unsupported(f'EXTRACT field "{part}" is not supported', position=position(e))
-        if part in ("second", "epoch"):
-            return Call(op, (arg,), NUMERIC)
-        return Call(op, (arg,), Type("numeric", None, 0))
-
-    def _date_trunc(self, unit: str, source: exp.Expr, e: exp.Expr) -> Expr:
-        arg = self.coerce(self.lower(source), TIMESTAMP)
-        self._need(
-            arg.type.kind in TIMES, f"function date_trunc(text, {arg.type.kind}) does not exist", e
-        )
-        units = (
-            "year",
-            "quarter",
-            "month",
-            "week",
-            "day",
-            "hour",
-            "minute",
-            "second",
-            "decade",
-            "century",
-        )
-        if unit not in units:
-            raise Unsupported(f'date_trunc unit "{unit}" is not supported', position=position(e))
-        result = TIMESTAMP if arg.type == DATE else arg.type
-        return Call("date_trunc", (Lit(unit, TEXT), arg), result)

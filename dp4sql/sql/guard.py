@@ -12,6 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from dp4sql.errors import Unsupported
+from dp4sql.sql.operators import unknown
 from dp4sql.sql.parse import position
 
 _THIS = frozenset({"this"})
@@ -67,11 +68,11 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.DataTypeParam: _THIS,
     exp.Interval: frozenset({"this", "unit"}),
     **dict.fromkeys(
-        (exp.Lower, exp.Upper, exp.Length, exp.Reverse, exp.Initcap, exp.Floor, exp.Ceil, exp.Abs),
+        (exp.Lower, exp.Upper, exp.Length, exp.Reverse, exp.Floor, exp.Ceil, exp.Abs),
         _THIS,
     ),
     **dict.fromkeys((exp.Sign, exp.Sqrt, exp.Ln, exp.Exp), _THIS),
-    exp.Round: frozenset({"this", "decimals"}),
+    **dict.fromkeys((exp.Round, exp.Trunc), frozenset({"this", "decimals"})),
     exp.Pow: _PAIR,
     exp.Coalesce: _LIST,
     **dict.fromkeys((exp.Greatest, exp.Least), _LIST | {"ignore_nulls"}),
@@ -107,6 +108,9 @@ def check(tree: exp.Expr) -> exp.Expr:
     for node in tree.walk():
         known = KNOWN.get(type(node))
         if known is None:
+            if any(base in KNOWN for base in type(node).__mro__):
+                # CONCAT_WS is a kind of CONCAT to the parser, with one more argument in front.
+                raise unknown(node)
             continue
         for name, value in node.args.items():
             if value not in (None, False, []) and name not in known:

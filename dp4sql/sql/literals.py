@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import calendar
 import datetime
+import math
 import re
 import uuid
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 
 from dp4sql.algebra.expr import Interval_
 from dp4sql.algebra.types import (
@@ -14,13 +15,26 @@ from dp4sql.algebra.types import (
     FLOATS,
     INTEGER,
     INTEGERS,
+    LIMITS,
     NUMERIC,
     TEXTS,
     Type,
     Value,
 )
-from dp4sql.errors import InvalidText
+from dp4sql.errors import InvalidText, NumberOutOfRange
 from dp4sql.sql.intervals import interval
+
+MAX_EXPONENT = 1000
+
+
+def decimal(text: str) -> Decimal:
+    """A finite number that can be written out."""
+    value = Decimal(text)
+    if not value.is_finite():
+        raise ValueError(text)
+    if value and abs(value.adjusted()) > MAX_EXPONENT:
+        raise NumberOutOfRange("value overflows numeric format")
+    return value
 
 
 def number_literal(text: str) -> tuple[Value, Type]:
@@ -29,8 +43,8 @@ def number_literal(text: str) -> tuple[Value, Type]:
         value = int(text)
         if value < 2**31:
             return value, INTEGER
-        return (value, BIGINT) if value < 2**63 else (Decimal(value), NUMERIC)
-    return Decimal(text), NUMERIC
+        return (value, BIGINT) if value < 2**63 else (decimal(text), NUMERIC)
+    return decimal(text), NUMERIC
 
 
 _TRUE = {"t", "true", "y", "yes", "on", "1"}
@@ -57,25 +71,69 @@ _EXAMPLES = {
 
 def _read(text: str, type: Type) -> Value:
     kind = type.kind
-    if kind == "character":
-        return text.rstrip(" ")  # blanks at its end mean nothing, and are not compared
     if kind in TEXTS or kind == "unknown":
-        return text
+        short = text[: type.length] if type.length is not None else text
+        # Blanks at the end of char(n) mean nothing, and are not compared.
+        return short.rstrip(" ") if kind == "character" else short
     if kind in INTEGERS:
-        return int(text)
+        return _integer(text, type)
     if kind == "numeric":
-        return Decimal(text)
+        return _numeric(text, type)
     if kind in FLOATS:
-        return float(text)
+        return _float(text, type)
     if kind == "boolean":
         return _boolean(text.lower())
     if kind == "date":
-        return datetime.date.fromisoformat(text[:10])
+        return _date(text)
     if kind == "uuid":
         return uuid.UUID(text)
     if kind == "interval":
         return interval(text)  # type: ignore[return-value]
     return datetime.datetime.fromisoformat(text)
+
+
+def _integer(text: str, type: Type) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise ValueError(text)
+    return in_range(int(text), type)
+
+
+def in_range(value: int, type: Type) -> int:
+    if not -LIMITS[type.kind] <= value < LIMITS[type.kind]:
+        raise NumberOutOfRange(f"value out of range for type {type.kind}")
+    return value
+
+
+def _numeric(text: str, type: Type) -> Decimal:
+    if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+        raise ValueError(text)
+    value = decimal(text)
+    return value if type.precision is None else rounded(value, type.precision, type.scale or 0)
+
+
+def rounded(value: Decimal, precision: int, scale: int) -> Decimal:
+    """`value` as numeric(precision, scale) holds it."""
+    with localcontext(prec=2 * MAX_EXPONENT):
+        found = value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
+    if found and found.adjusted() >= precision - scale:
+        raise NumberOutOfRange("numeric field overflow")
+    return found
+
+
+def _float(text: str, type: Type) -> float:
+    value = float(text)
+    limit = 3.4028235677973366e38 if type.kind == "real" else math.inf
+    if "_" in text or (math.isinf(value) and "inf" not in text.lower()):
+        raise NumberOutOfRange(f"value out of range for type {type.kind}")
+    if math.isfinite(value) and abs(value) >= limit:
+        raise NumberOutOfRange(f"value out of range for type {type.kind}")
+    return value
+
+
+def _date(text: str) -> datetime.date:
+    if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        raise ValueError(text)
+    return datetime.datetime.fromisoformat(text).date()
 
 
 def _boolean(text: str) -> bool:

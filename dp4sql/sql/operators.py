@@ -27,7 +27,6 @@ TEXT_FUNCTIONS: Final = {
     exp.Upper: "upper",
     exp.Length: "length",
     exp.Reverse: "reverse",
-    exp.Initcap: "initcap",
 }
 ROUNDING: Final = {exp.Floor: "floor", exp.Ceil: "ceil", exp.Abs: "abs", exp.Sign: "sign"}
 ANALYTIC: Final = {exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp"}

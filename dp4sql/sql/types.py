@@ -59,7 +59,7 @@ def sql_type(data: exp.DataType) -> Type:
     if name in ("VARCHAR", "CHAR", "BPCHAR"):
         kind: Kind = "character varying" if name == "VARCHAR" else "character"
         return Type(kind, length=sizes[0] if sizes else None)
-    if name in _NAMES:
+    if name in _NAMES and not data.expressions:
         return _NAMES[name]
     raise Unsupported(
         f"type {data.sql(dialect='postgres').lower()} is not supported",
@@ -93,9 +93,17 @@ def _simple(kind: Kind) -> Type:
 
 def arithmetic(op: str, left: Type, right: Type, at: exp.Expr) -> Type:
     """Type of `left op right` over numbers."""
+    if op == "%" and {left.kind, right.kind} & FLOATS:
+        raise DatatypeMismatch(
+            f"operator does not exist: {left.kind} % {right.kind}",
+            hint="Cast both sides to numeric.",
+            position=position(at),
+        )
     if left.kind in NUMBERS and right.kind in NUMBERS:
         result = widest(left, right)
         if result is not None:
+            if "real" in (left.kind, right.kind) and left.kind != right.kind:
+                return DOUBLE
             scale = _scale(op, left, right)
             if result.kind == "numeric" and scale is not None:
                 return Type("numeric", None, scale)

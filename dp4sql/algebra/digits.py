@@ -1,0 +1,88 @@
+"""How many decimal digits an exact number can have: what decides the type that arithmetic runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from dp4sql.algebra.expr import Call, Case, Cast, Expr, Lit
+from dp4sql.algebra.types import Type
+
+DIGITS: Final = {"smallint": 5, "integer": 10, "bigint": 19}
+MAX_DIGITS: Final = 38
+"""What exact arithmetic has on every engine; beyond it numbers are double precision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """Decimal digits before and after the point that always suffice."""
+
+    whole: int
+    scale: int
+
+    @property
+    def digits(self) -> int:
+        return self.whole + self.scale
+
+
+def width(expr: Expr) -> Width | None:
+    """Digits of an exact number; None where only double precision will do."""
+    found = _width(expr)
+    return found if found is not None and found.digits <= MAX_DIGITS else None
+
+
+def _width(expr: Expr) -> Width | None:
+    match expr:
+        case Lit(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+            exponent = Decimal(value).as_tuple().exponent
+            scale = max(0, -exponent) if isinstance(exponent, int) else 0
+            return Width(max(1, len(str(abs(int(value))))), scale)
+        case Call("+" | "-", (a, b)):
+            return _joined(a, b, lambda x, y: Width(_most(x, y).whole + 1, _most(x, y).scale))
+        case Call("*", (a, b)):
+            return _joined(a, b, lambda x, y: Width(x.whole + y.whole, x.scale + y.scale))
+        case Call("%", (a, b)):
+            return _joined(a, b, _most)
+        case Call("neg" | "abs", (a,)):
+            return width(a)
+        case Call("floor" | "ceil" | "trunc", (a,)):
+            return _rounded(width(a), 0)
+        case Call("round", (a, Lit(int() as places))):
+            return _rounded(width(a), places)
+        case Call("coalesce" | "least" | "greatest", args):
+            return _widest(args)
+        case Case(whens, default):
+            return _widest((*(then for _, then in whens), default))
+        case Cast(arg, Type("numeric", None)):
+            return width(arg)
+        case _ if expr.type.kind in DIGITS:
+            return Width(DIGITS[expr.type.kind], 0)
+        case _ if expr.type.kind == "numeric" and expr.type.precision is not None:
+            scale = expr.type.scale or 0
+            return Width(expr.type.precision - scale, scale)
+        case _:
+            return None
+
+
+def _joined(a: Expr, b: Expr, join: Callable[[Width, Width], Width]) -> Width | None:
+    x, y = width(a), width(b)
+    return None if x is None or y is None else join(x, y)
+
+
+def _most(x: Width, y: Width) -> Width:
+    return Width(max(x.whole, y.whole), max(x.scale, y.scale))
+
+
+def _rounded(own: Width | None, places: int) -> Width | None:
+    return None if own is None else Width(own.whole + 1, max(0, min(own.scale, places)))
+
+
+def _widest(args: tuple[Expr, ...]) -> Width | None:
+    found: Width | None = Width(1, 0)
+    for arg in args:
+        if not (isinstance(arg, Lit) and arg.value is None):
+            own = width(arg)
+            found = None if found is None or own is None else _most(found, own)
+    return found

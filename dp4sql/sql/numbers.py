@@ -1,0 +1,202 @@
+"""Arithmetic and rounding to engine SQL that cannot fail on data and means the same on every engine.
+
+Exact numbers are computed in a type wide enough for all that their operands' types can hold, and in double
+precision beyond 38 digits. Double precision that could overflow or underflow, which is an error on one
+engine and infinity on another, yields NULL.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dp4sql.algebra.digits import width
+from dp4sql.algebra.expr import Call, Expr, Lit
+from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, Type
+from dp4sql.errors import Unsupported
+from dp4sql.sql.dialects import Dialect
+
+SUMMABLE: Final = "8e307"
+FACTOR: Final = ("1e-150", "1e150")
+FAR: Final = ("1e-260", "1e260")
+REAL: Final = ("1.1754944e-38", "3.4028234e38")
+MAX_TEXT: Final = 20_000
+
+
+def arithmetic(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
+    """`+`, `-` and `*`."""
+    if expr.type.kind in FLOATS:
+        return _floating(op, expr, texts, dialect)
+    if expr.type.kind in INTEGERS:
+        return _whole(op, expr, texts, dialect)
+    if width(expr) is None:
+        return _double(op, expr.args, texts, dialect)
+    if dialect.name == "postgres":
+        return f"(CAST({texts[0]} AS NUMERIC) {op} {texts[1]})"
+    left, right = (_decimal(arg, text) for arg, text in zip(expr.args, texts, strict=True))
+    if op == "*":
+        left = _roomy(expr.args[0], left, dialect)
+    return f"({left} {op} {right})"
+
+
+def _whole(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
+    needed = width(expr)
+    if needed is None:
+        raise Unsupported(
+            f"this expression can have more than {dialect.max_digits} digits",
+            hint="Cast a part of it to double precision, or divide first.",
+        )
+    cast = "BIGINT" if needed.digits <= 18 else dialect.huge
+    return f"(CAST({texts[0]} AS {cast}) {op} {texts[1]})"
+
+
+def _decimal(arg: Expr, text: str) -> str:
+    """Integer operands of decimal arithmetic get just the digits they need."""
+    own = width(arg)
+    if arg.type.kind in INTEGERS and own is not None:
+        return f"CAST({text} AS DECIMAL({own.digits},0))"
+    return text
+
+
+def _roomy(arg: Expr, text: str, dialect: Dialect) -> str:
+    """Of two decimals of at most 18 digits DuckDB makes one of 18, whatever the product needs."""
+    own = width(arg)
+    if dialect.name != "duckdb" or own is None:
+        return text
+    return f"CAST({text} AS DECIMAL({max(19, own.digits)},{own.scale}))"
+
+
+# ---------------------------------------------------------------- double precision
+
+
+def to_double(arg: Expr, text: str, dialect: Dialect) -> str:
+    """`text` in double precision. Exact numbers of unknown size are that already, except in a table."""
+    double = dialect.type_name(DOUBLE)
+    if arg.type.kind == "double precision":
+        return text
+    if arg.type.kind == "numeric" and width(arg) is None and dialect.name == "postgres":
+        return f"CASE WHEN {text} BETWEEN -1e300 AND 1e300 THEN CAST({text} AS {double}) END"
+    return f"CAST({text} AS {double})"
+
+
+def _floating(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
+    found = _double(op, expr.args, texts, dialect)
+    return narrowed(found, dialect) if expr.type.kind == "real" else found
+
+
+def _double(op: str, args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
+    a, b = (to_double(arg, text, dialect) for arg, text in zip(args, texts, strict=True))
+    tests = [
+        _summable(text) if op in ("+", "-") else _factor(text, FAR if _modest(other) else FACTOR)
+        for arg, other, text in zip(args, args[::-1], (a, b), strict=True)
+        if not _modest(arg)
+    ]
+    return _where(tests, f"{a} {op} {b}")
+
+
+def _modest(arg: Expr) -> bool:
+    """A constant or an exact number of known size, which no single operation takes out of range."""
+    return width(arg) is not None
+
+
+def _summable(text: str) -> str:
+    return f"{text} BETWEEN -{SUMMABLE} AND {SUMMABLE}"
+
+
+def _factor(text: str, span: tuple[str, str]) -> str:
+    return f"({text} = 0 OR ABS({text}) BETWEEN {span[0]} AND {span[1]})"
+
+
+def _where(tests: list[str], text: str) -> str:
+    found = f"CASE WHEN {' AND '.join(tests)} THEN {text} END" if tests else text
+    if len(found) > MAX_TEXT:
+        raise Unsupported(
+            "this expression nests too deeply for double precision",
+            hint="Cast its columns to numeric(p, s).",
+        )
+    return f"({found})"
+
+
+def narrowed(text: str, dialect: Dialect) -> str:
+    """A double as a real, NULL where it is none."""
+    low, high = REAL
+    real = dialect.type_name(Type("real"))
+    test = f"{text} = 0 OR ABS({text}) BETWEEN {low} AND {high}"
+    return f"CASE WHEN {test} THEN CAST({text} AS {real}) END"
+
+
+# ---------------------------------------------------------------- division
+
+
+def divide(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
+    """`/` and `%`; NULL where the divisor is 0."""
+    if expr.type.kind in INTEGERS:
+        return _divide_whole(op, texts, dialect)
+    if op == "%" and width(expr) is not None:
+        cast = "NUMERIC" if dialect.name == "postgres" else f"DECIMAL(38,{_scale(expr)})"
+        return f"(CAST({texts[0]} AS {cast}) % NULLIF({texts[1]}, 0))"
+    a, b = (to_double(arg, t, dialect) for arg, t in zip(expr.args, texts, strict=True))
+    dividend, divisor = expr.args
+    span = FAR if _modest(dividend) or _modest(divisor) else FACTOR
+    tests = [] if _modest(dividend) else [_factor(a, span)]
+    tests += [] if _modest(divisor) else [f"ABS({b}) BETWEEN {span[0]} AND {span[1]}"]
+    found = _where(tests, f"{a} {op} NULLIF({b}, 0)")
+    return narrowed(found, dialect) if expr.type.kind == "real" else found
+
+
+def _scale(expr: Expr) -> int:
+    own = width(expr)
+    return own.scale if own is not None else 0
+
+
+def _divide_whole(op: str, texts: list[str], dialect: Dialect) -> str:
+    a, b = texts
+    match dialect.name:
+        case "postgres":
+            function = "DIV" if op == "/" else "MOD"
+            return f"{function}(CAST({a} AS NUMERIC), NULLIF(CAST({b} AS NUMERIC), 0))"
+        case "spark" if op == "/":
+            return f"(CAST({a} AS BIGINT) DIV NULLIF({b}, 0))"
+        case _:
+            sign = "//" if op == "/" and dialect.name == "duckdb" else op
+            return f"(CAST({a} AS {dialect.huge}) {sign} NULLIF({b}, 0))"
+
+
+# ---------------------------------------------------------------- rounding, roots, powers
+
+
+def rounding(op: str, args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
+    """FLOOR, CEIL, TRUNC, SIGN and ROUND. Postgres rounds doubles to even, decimals away from zero."""
+    text, exact = texts[0], args[0].type.kind == "numeric"
+    if op != "round":
+        return f"{op.upper()}({text})"
+    if not exact:
+        even = {"postgres": "ROUND({})", "duckdb": "ROUND_EVEN({}, 0)", "spark": "BROUND({}, 0)"}
+        return even[dialect.name].format(text)
+    if dialect.name == "postgres":
+        return f"ROUND(CAST({text} AS NUMERIC), {texts[1]})"
+    if width(args[0]) is None and dialect.name == "duckdb":
+        # 2.675 is a little less in binary: it rounds as the decimal that is meant.
+        meant = f"CAST(ROUND(TRY_CAST({text} AS DECIMAL(38,15)), {texts[1]}) AS DOUBLE)"
+        return f"COALESCE({meant}, ROUND({text}, {texts[1]}))"
+    return f"ROUND({text}, {texts[1]})"
+
+
+def analytic(op: str, arg: Expr, text: str, dialect: Dialect) -> str:
+    """SQRT, LN and EXP, NULL where Postgres raises an error."""
+    x = to_double(arg, text, dialect)
+    test = {"sqrt": f"{x} >= 0", "ln": f"{x} > 0", "exp": f"{x} BETWEEN -700 AND 700"}[op]
+    return f"CASE WHEN {test} THEN {op.upper()}({x}) END"
+
+
+def power(args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
+    """Whole constant powers of any base, other powers of positive ones, as far as both ways are safe."""
+    x = to_double(args[0], texts[0], dialect)
+    exponent = args[1]
+    if isinstance(exponent, Lit) and isinstance(exponent.value, int) and 0 <= exponent.value <= 64:
+        reach = 300 // max(1, exponent.value)
+        test = f"{x} = 0 OR ABS({x}) BETWEEN 1e-{reach} AND 1e{reach}"
+        return f"CASE WHEN {test} THEN POWER({x}, {exponent.value}) END"
+    y = to_double(exponent, texts[1], dialect)
+    outer = f"{x} BETWEEN {FACTOR[0]} AND {FACTOR[1]} AND {y} BETWEEN -1e6 AND 1e6"
+    inner = f"CASE WHEN {y} * LN({x}) BETWEEN -690 AND 690 THEN POWER({x}, {y}) END"
+    return f"CASE WHEN {outer} THEN {inner} END"

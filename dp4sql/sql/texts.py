@@ -1,0 +1,72 @@
+"""Functions of text to engine SQL with Postgres's meaning."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dp4sql.algebra.expr import Expr, Lit
+from dp4sql.errors import Unsupported
+from dp4sql.sql.dialects import Dialect
+
+ALIKE: Final = frozenset(
+    {"lower", "upper", "length", "reverse", "trim", "ltrim", "rtrim"}
+    | {"replace", "concat", "left", "right", "starts_with"}
+)
+"""What every engine calls by the same name, with the same meaning."""
+
+
+def like(op: str, args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
+    subject, pattern = args
+    if not isinstance(pattern, Lit) or not isinstance(pattern.value, str):
+        raise Unsupported(
+            "LIKE needs a constant pattern", hint="A pattern from data can be malformed."
+        )
+    if pattern.value.replace("\\\\", "").endswith("\\"):
+        raise Unsupported(
+            "LIKE pattern must not end with the escape character",
+            hint="Write the backslash twice to look for one.",
+        )
+    escape = " ESCAPE '\\'" if "\\" in pattern.value and dialect.name == "duckdb" else ""
+    return f"({_blanks(subject, texts[0], dialect)} {op.upper()} {texts[1]}{escape})"
+
+
+def _blanks(arg: Expr, text: str, dialect: Dialect) -> str:
+    """char(n) keeps its blanks under LIKE. Engines without the type store none."""
+    if arg.type.kind != "character" or arg.type.length is None or dialect.name == "postgres":
+        return text
+    return f"RPAD({text}, {arg.type.length}, ' ')"
+
+
+def concatenated(args: tuple[Expr, ...], texts: list[str]) -> str:
+    """CONCAT writes booleans as t and f."""
+    parts = [
+        f"CASE WHEN {text} THEN 't' WHEN NOT {text} THEN 'f' END"
+        if arg.type.kind == "boolean"
+        else text
+        for arg, text in zip(args, texts, strict=True)
+    ]
+    return f"CONCAT({', '.join(parts)})"
+
+
+def substring(args: tuple[Expr, ...], texts: list[str]) -> str:
+    """Positions before the first are counted, as in Postgres, and hold nothing."""
+    text, start = texts[0], args[1]
+    if isinstance(start, Lit) and isinstance(start.value, int):
+        first = str(max(1, start.value))
+        shift = min(0, start.value - 1)
+    else:
+        first = f"CASE WHEN {texts[1]} < 1 THEN 1 ELSE {texts[1]} END"
+        shift = None
+    if len(args) < 3:
+        return f"SUBSTRING({text}, {first})"
+    assert isinstance(args[2], Lit)
+    size = int(str(args[2].value))
+    if shift is not None:
+        return f"SUBSTRING({text}, {first}, {max(0, size + shift)})"
+    left = f"CASE WHEN {texts[1]} < {1 - size} THEN 0 WHEN {texts[1]} < 1 THEN {texts[1]} + {size - 1} ELSE {size} END"
+    return f"SUBSTRING({text}, {first}, {left})"
+
+
+def position(texts: list[str], dialect: Dialect) -> str:
+    name = "INSTR" if dialect.name == "spark" else "STRPOS"
+    return f"{name}({', '.join(texts)})"

@@ -1,0 +1,81 @@
+"""Dates and timestamps to engine SQL. Results outside the years 1 to 9999 are NULL."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Final
+
+from dp4sql.algebra.expr import Call, Expr, Interval_, Lit
+from dp4sql.algebra.types import TIMES
+from dp4sql.errors import Unsupported
+from dp4sql.sql.dialects import Dialect
+
+FIRST_DAY, LAST_DAY = "DATE '0001-01-01'", "DATE '9999-12-31'"
+FIRST: Final = datetime.datetime(1, 1, 1)
+LAST: Final = datetime.datetime(9999, 12, 31)
+
+
+def extract(field: str, text: str, dialect: Dialect) -> str:
+    if field == "second" and dialect.name == "duckdb":
+        return f"(EXTRACT(MICROSECONDS FROM {text}) / 1000000)"
+    return f"EXTRACT({field.upper()} FROM {text})"
+
+
+def call(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
+    name = dialect.type_name(expr.type)
+    match op:
+        case "date_trunc":
+            return f"CAST(DATE_TRUNC({texts[0]}, {texts[1]}) AS {name})"
+        case "date-date":
+            a, b = texts
+            return f"CASE WHEN {_day(a)} AND {_day(b)} THEN {a} - {b} END"
+        case "date+days" | "date-days":
+            return _moved(texts[0], texts[1], op[4])
+        case "time+interval":
+            return _shifted(expr, texts, name)
+        case _:
+            raise Unsupported(f"{op} has no rendering for {dialect.name}")
+
+
+def _day(text: str) -> str:
+    return f"{text} BETWEEN {FIRST_DAY} AND {LAST_DAY}"
+
+
+def _moved(day: str, days: str, sign: str) -> str:
+    """The distance to both ends of the calendar bounds how many days can be added."""
+    low, high = f"({FIRST_DAY} - {day})", f"({LAST_DAY} - {day})"
+    if sign == "-":
+        low, high = f"({day} - {LAST_DAY})", f"({day} - {FIRST_DAY})"
+    inner = (
+        f"CASE WHEN {days} BETWEEN {low} AND {high} THEN {day} {sign} CAST({days} AS INTEGER) END"
+    )
+    return f"CASE WHEN {_day(day)} THEN {inner} END"
+
+
+def _shifted(expr: Call, texts: list[str], name: str) -> str:
+    """Plus a constant interval, as far as the result is sure to stay within the calendar."""
+    time, interval = texts
+    by = expr.args[1].value if isinstance(expr.args[1], Lit) else None
+    assert isinstance(by, Interval_)
+    days = abs(by.months) * 31 + abs(by.days) + abs(by.micros) // 86_400_000_000 + 1
+    margin = datetime.timedelta(days=min(days, 3_000_000))
+    parts = (by.months, by.days, by.micros)
+    first = FIRST + margin if min(parts) < 0 else FIRST
+    last = LAST - margin if max(parts) > 0 else LAST
+    inner = f"CAST({time} + {interval} AS {name})"
+    return f"CASE WHEN {time} BETWEEN TIMESTAMP '{first}' AND TIMESTAMP '{last}' THEN {inner} END"
+
+
+def comparable(args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> list[str]:
+    """A date beside a timestamp becomes one where it can; DuckDB's own conversion may fail."""
+    kinds = {arg.type.kind for arg in args}
+    if dialect.name == "postgres" or not kinds <= TIMES or len(kinds) < 2:
+        return texts
+    widest = max((arg.type for arg in args), key=lambda type: _ORDER.index(type.kind))
+    return [
+        text if arg.type.kind == widest.kind else f"TRY_CAST({text} AS {dialect.type_name(widest)})"
+        for arg, text in zip(args, texts, strict=True)
+    ]
+
+
+_ORDER: Final = ("date", "timestamp without time zone", "timestamp with time zone")
