@@ -2,13 +2,15 @@
 # make test    the checks and the tests
 # make check   style, types and import rules
 # make engines the engines' tests against Postgres 13 to 18 (needs npm) and Spark (needs Java)
-# make soak    random queries against the promised bounds              MINUTES=10
+# make soak    random queries against the promised bounds, then        MINUTES=10
+#              mistakes in the rules that it must find in time         WITHIN=60
 #
 # Each makes its own environment in .venv the first time, from Python 3.11 or later.
 
 PYTHON ?= python3
 SCALE ?= 0.01
 MINUTES ?= 10
+WITHIN ?= 60
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -45,6 +47,7 @@ $(SERVERS):
 
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soundness.soak --minutes $(MINUTES)
+	$(BIN)/python -m tests.soundness.mutate --seconds $(WITHIN)
 
 clean:
 	rm -rf $(VENV) .demo

@@ -6,10 +6,16 @@ tiny databases built from Definition 5.1; the L1 distance between the answers mu
     world       schemas, policies and databases as the oracle sees them; what is admissible
     worlds      random schemas and labels
     neighbours  Definition 5.1: what one entity record may change
-    queries     random SQL
+    databases   random databases, and small changes of them
+    expressions, joins, blocks, motifs, queries   random SQL
+    constructs  what of SQL it must use
     engines     SQLite for volume, DuckDB to confirm
-    oracle      one query: claims, hill-climbing, violations
+    claims      what is promised of a query, and how far two answers lie apart
+    climb       the search for the farthest neighbours
+    confirm     what DuckDB says, of the client's SQL and of the rendered SQL
     shrink      a violation made small and printed
-    soak        many queries on both cores, with a report
-    mutations   deliberate mistakes in the rules that the oracle must find
+    campaign    many queries, counted
+    soak        campaigns on both cores, with a report
+    mutations   deliberate mistakes in the rules and in rendering that the oracle must find
+    mutate      a campaign for each
 """

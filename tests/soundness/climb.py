@@ -43,7 +43,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Distances a probe, and the mass of the answer: on a plateau, more rows are the way up."""
+    """Distances a probe, and the mass of the answer: on a plateau more rows are the way up, or fewer."""
 
     distances: list[float]
     mass: float
@@ -105,6 +105,10 @@ class Laboratory:
         self.pairs += 1
         left, right = self._left.answer(case, pair.before), self._right.answer(case, after)
         return compare(case, left, right)
+
+    def some_pairs(self, rng: Random, most: int) -> list[Pair]:
+        """Pairs of the bank, at most so many."""
+        return [banked.pair for banked in rng.sample(self._bank, min(most, len(self._bank)))]
 
     def close(self) -> None:
         for bench in {
@@ -174,12 +178,13 @@ class Climber:
 
     def _climb(self, target: Claim, steps: int) -> None:
         pair, height = self.best[target].pair, (self.best[target].distance, 0.0)
+        uphill = self.rng.choice((1, 1, -1))
         for step in range(steps):
             candidate = self._step(pair)
             measured = None if candidate is None else self._measure(candidate)
             if measured is None or candidate is None:
                 continue
-            reached = (measured.distances[target.column], measured.mass)
+            reached = (measured.distances[target.column], uphill * measured.mass)
             if reached >= height or (step % 8 == 7 and reached[0] >= height[0]):
                 pair, height = candidate, reached
             if 0 < target.bound <= height[0]:

@@ -114,7 +114,7 @@ class Expressions:
         """A key with few values: CASE over constants, a comparison, a date part, COALESCE, arithmetic."""
         shape = self.rng.random()
         days = [var for var in scope if var.kind == "date"]
-        if days and shape < 0.4:
+        if days and shape < 0.6:
             self.tags.add("bins of a date part")
             return self._part(scope)
         if shape < 0.3:

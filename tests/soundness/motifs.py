@@ -23,7 +23,16 @@ class Link:
 
 
 def links(world: World) -> list[Link]:
-    return [Link(table, r) for table in world.tables.values() for r in table.references]
+    """All foreign keys; those that some policy may change stand twice more."""
+    every = [Link(table, r) for table in world.tables.values() for r in table.references]
+    return every + 2 * [link for link in every if _moves(world, link)]
+
+
+def _moves(world: World, link: Link) -> bool:
+    labels = [policy.label(link.child.name) for policy in world.policies]
+    return any(
+        isinstance(label, frozenset) and set(link.reference.columns) <= label for label in labels
+    )
 
 
 class Motifs:
@@ -39,6 +48,7 @@ class Motifs:
             self.listed,
             self.padded,
             self.counted,
+            self.regrouped,
             self.regrouped,
         )
         return self.rng.choice(makers)()
@@ -151,13 +161,14 @@ class Motifs:
         )
 
     def _outside(self, text: str, columns: Scope) -> Block:
-        """A block over a subquery alone, filtered half the time."""
+        """A block over a subquery alone, filtered half the time. What it is grouped by comes first, and again
+        in the scope, so that it is drawn more often."""
         outside = self.blocks.named(f"({text})", columns)
+        *keys, last = outside.columns
+        scope = (*outside.columns, *keys)
         if self.rng.random() < 0.5:
-            return Block(outside.text, outside.columns, ())
-        last = outside.columns[-1]
-        test = self.blocks.expressions.comparison((last,))
-        return Block(outside.text, outside.columns, (test,))
+            return Block(outside.text, scope, ())
+        return Block(outside.text, scope, (self.blocks.expressions.comparison((last,)),))
 
 
 def _named(relation: Relation, name: str) -> Var:

@@ -1,4 +1,4 @@
-"""Deliberate mistakes in the rules, each a small change of one source text.
+"""Deliberate mistakes in the rules, and in how their SQL is rendered, each a small change of one source text.
 
 A mutation that is not found exactly once in its module is stale and fails the run: the list follows the code.
 """
@@ -23,6 +23,11 @@ class Mutation:
                 f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.module}"
             )
         return source.replace(self.old, self.new)
+
+    @property
+    def shows_in_answers(self) -> bool:
+        """Whether the bound stays right and what is read does not."""
+        return self.module in ("dp4sql.sql.render", "dp4sql.mechanisms.bins")
 
 
 def _in(module: str, *changes: tuple[str, str, str]) -> tuple[Mutation, ...]:
@@ -74,6 +79,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("X-Hang: the link may change", "if changed(self.terms(right)) & frozenset(b for _, b in pairs):", "if False:"),
         ("distinct: one of several links", "if len(links) != 1 or table.name == self.policy.entity:\n            return {}\n        (link,) = links", "if not links or table.name == self.policy.entity:\n            return {}\n        link = links[0]"),
         ("distinct: moved references stay together", "after = self.owned[table.name] if moves else parents", "after = parents"),
+        ("X-Hang: its own columns decide no match", "flickering or bool(changed(premises[0].terms) & reads_own)", "flickering"),
+        ("X-GrpHang: keys stay", "if not changed(left) & keys:", "if True:"),
         ("X-Left: unmatched rows are public", 'if node.kind in ("left", "full"):', 'if node.kind == "full":'),
         ("T-Join: conditions in ON do not matter", "terms if node.residual is None else unary.select(terms, node.residual)", "terms"),
         ("NOT IN: NULL matches nothing", "if nullable and (", "if False and ("),
@@ -84,7 +91,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         "dp4sql.infer.facts",
         ("D5: any join hangs on one row", "if below and above and facts.key_join(child, parent, pairs):", "if below and above:"),
         ("D4: one row a value of any grouping column", "if not keys or frozenset(keys) <= on:", "if not keys or frozenset(keys) & on:"),
-        ("freq: joined rows keep their frequency", "times(facts.freq(node.left, x1, nulls), facts.freq(node.right, x2 | k2))", "facts.freq(node.left, x1, nulls)"),
+        ("freq: joined rows keep their frequency", "times(facts.freq(node.left, x1, nulls), facts.freq(node.right, firm2 | k2))", "facts.freq(node.left, x1, nulls)"),
+        ("freq: NULLs tell joined rows apart", "_firm(facts, side, x) if nulls else x", "x"),
         ("freq: a declared frequency holds for NULL", "names = frozenset(n for n in names if not table.columns[n].nullable)", "names = frozenset(names)"),
         ("freq: DISTINCT of many columns is one", "return 1 if ids(child) <= on else", "return 1 if ids(child) & on else"),
         ("freq: UNION ALL does not add", "return plus(\n                facts.freq(left", "return most(\n                facts.freq(left"),
@@ -107,6 +115,19 @@ MUTATIONS: tuple[Mutation, ...] = (
     *_in(
         "dp4sql.mechanisms.measure",
         ("a NULL is in the range", "first, last = min(first, 0), max(last, 0)", "pass"),
+    ),
+    *_in(
+        "dp4sql.sql.render",
+        ("NOT EXISTS is EXISTS", '"NOT EXISTS" if node.anti else "EXISTS"', '"EXISTS"'),
+        ("DISTINCT is lost", '"SELECT DISTINCT "', '"SELECT "'),
+        ("a filter below an outer join is lost", "FROM {block.source}{_where(block.where)}\"\n        return Block(f", "FROM {block.source}\"\n        return Block(f"),
+        ("UNION ALL is UNION", " UNION ALL ", " UNION "),
+        ("a LEFT JOIN is a JOIN", '"left": "LEFT JOIN"', '"left": "JOIN"'),
+    ),
+    *_in(
+        "dp4sql.mechanisms.bins",
+        ("an outer join pads no bin", "nullable = column.nullable or leaf in self.origin.padded", "nullable = column.nullable"),
+        ("a filter on a private column drops bins", "if not padded:\n                found.conditions +=", "if True:\n                found.conditions +="),
     ),
     *_in(
         "dp4sql.algebra.ownership",

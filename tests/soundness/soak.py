@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 
 from .campaign import Tally, campaign
+from .constructs import CONSTRUCTS
 
 ENOUGH = 5
 """A worker stops after so many violations: more of the same would only bury them."""
@@ -53,8 +54,8 @@ def report(tally: Tally) -> Iterator[str]:
         f"{i / 10:.1f}-:{tally.tightness[i]}" for i in range(10)
     )
     yield "constructs (tried, accepted)"
-    for name, tried in sorted(tally.constructs.items()):
-        yield f"  {name:36}{tried:8}{tally.understood[name]:8}"
+    for name in (*CONSTRUCTS, *sorted(tally.constructs.keys() - set(CONSTRUCTS))):
+        yield f"  {name:40}{tally.constructs[name]:8}{tally.understood[name]:8}"
     for kind, texts in (("VIOLATION", tally.violations), ("TROUBLE", tally.troubles)):
         for text in texts:
             yield f"\n======== {kind}\n{text}"

@@ -106,7 +106,7 @@ def _attribute(rng: Random, name: str) -> Column:
         texts: tuple[Value, ...] = TEXTS[: rng.choice((2, 3))]
         declared = {"domain": list(texts)} if rng.random() < 0.8 else {}
         return Column(name, "text", texts, nullable, declared)
-    if kind < 0.22:
+    if kind < 0.27:
         days: tuple[Value, ...] = DAYS
         return Column(name, "date", days, nullable, {"range": [DAYS[0], DAYS[-1]]})
     low, high = rng.choice(RANGES)
@@ -122,7 +122,7 @@ def _frequencies(rng: Random, table: Table) -> tuple[tuple[tuple[str, ...], int]
         if rng.random() < 0.9:
             columns = reference.columns
             part = columns if len(columns) == 1 or rng.random() < 0.6 else (rng.choice(columns),)
-            found[part] = rng.choice((1, 2, 2, 3))
+            found[part] = rng.choice((1, 2, 2, 3, 3))
     loose = [column.name for column in table.columns if column.name not in table.key]
     for column in loose:
         if (column,) not in found and rng.random() < 0.5:
@@ -154,5 +154,5 @@ def _random_label(rng: Random, table: Table, labels: dict[str, Label]) -> Label:
         some = frozenset(column for column in free if rng.random() < 0.5) | forced
         choices += [frozenset(some or {rng.choice(free)})] * 2 + [frozenset(free)] * 2
     if not forced:
-        choices += ["pub"] * (2 if labels else 1)
+        choices += ["pub", "pub"]
     return rng.choice(choices)
