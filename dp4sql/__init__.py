@@ -9,13 +9,14 @@ released = await pipeline.query("SELECT COUNT(*) FROM student")
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from dp4sql.policy.labels import PolicySet
 
 if TYPE_CHECKING:
+    from dp4sql.budget.journal import Journal
     from dp4sql.mechanisms.explain import Explanation
     from dp4sql.pipeline import Pipeline
 
@@ -43,10 +44,17 @@ def explain(policy: PolicySource, sql: str) -> Explanation:
 
 
 def open_pipeline(
-    *, policy: PolicySource, database: str, ledger: str | os.PathLike[str] | None = None
+    *,
+    policy: PolicySource,
+    database: str,
+    ledger: str | os.PathLike[str] | None = None,
+    journals: Sequence[Journal] = (),
+    observe: bool = False,
 ) -> Pipeline:
     """A pipeline on `database` (a URL such as duckdb:///file.duckdb) whose charges go to `ledger`, a file or
-    a postgresql:// URL; by default a file beside the database."""
+    a postgresql:// URL; by default a file beside the database. Before the first query, `start` sees to it
+    that the database has what the policy names. `journals` are told of each statement; with `observe`
+    statements are priced, and neither read nor charged."""
     from dp4sql.backends import open_backend
     from dp4sql.budget.database import beside
     from dp4sql.budget.ledger import Ledger
@@ -54,7 +62,7 @@ def open_pipeline(
 
     backend = open_backend(database)
     where = beside(backend.identity) if ledger is None else os.fspath(ledger)
-    return Pipeline(_policies(policy), backend, Ledger(where))
+    return Pipeline(_policies(policy), backend, Ledger(where), journals=journals, observe=observe)
 
 
 __all__ = ["__version__", "explain", "load_policy", "open_pipeline"]

@@ -19,6 +19,7 @@
         ReadOnly                25006  INSERT, CREATE, COPY FROM ...
       BudgetExceeded            53400  the ledger holds too little
       LedgerBroken              58030  the ledger cannot be trusted or written
+      AuditBroken               58030  the audit log cannot be written
       EngineError               58000  the backing database failed; its text goes to the log alone
         QueryCanceled           57014
       ProtocolViolation         08P01
@@ -162,6 +163,10 @@ class BudgetExceeded(Dp4sqlError):
 
 
 class LedgerBroken(Dp4sqlError):
+    sqlstate = "58030"
+
+
+class AuditBroken(Dp4sqlError):
     sqlstate = "58030"
 
 

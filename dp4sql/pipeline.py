@@ -27,13 +27,15 @@ from dp4sql.algebra.types import BIGINT, Type, Value
 from dp4sql.backends.base import Backend
 from dp4sql.backends.duckdb import Scratch
 from dp4sql.budget.cost import Charge, paid, show
+from dp4sql.budget.journal import Asked, Journal, Outcome
 from dp4sql.budget.kept import KeptAnswers
 from dp4sql.budget.ledger import Ledger
 from dp4sql.budget.limits import limits
+from dp4sql.curator.differences import require_schema
 from dp4sql.errors import BudgetExceeded, Dp4sqlError
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.calls import Environment, Opened
-from dp4sql.mechanisms.explain import Explanation, explanation
+from dp4sql.mechanisms.explain import Explanation, derivation_hash, explanation
 from dp4sql.mechanisms.functions import FUNCTIONS, SIGNATURES
 from dp4sql.mechanisms.lineage import Output, outputs
 from dp4sql.mechanisms.notices import clamp_notices, noise_notices
@@ -152,15 +154,49 @@ def _stage_sql(
 class Pipeline:
     """Answers queries on one database under one policy file."""
 
-    def __init__(self, policies: PolicySet, backend: Backend, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        policies: PolicySet,
+        backend: Backend,
+        ledger: Ledger,
+        *,
+        journals: Sequence[Journal] = (),
+        observe: bool = False,
+    ) -> None:
+        """`observe`: queries are priced and nothing else; no rows, no charges."""
         self.policy, self.backend, self.ledger = policies, backend, ledger
-        self.dialect = DIALECTS[backend.dialect]
-        for warning in ledger.open_accounts(policies.policies, database=backend.identity):
-            log.warning(warning)
+        self.dialect, self._journals, self._observe = DIALECTS[backend.dialect], journals, observe
         self._scratch = Scratch()
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="release")
         self._kept = KeptAnswers(ledger.where)
         self._prepare = lru_cache(maxsize=512)(self._prepared)
+        self._starting, self._started = asyncio.Lock(), False
+
+    async def start(self) -> None:
+        """Compare the database with the policy and open its accounts, once: before the first query, unless
+        it is called earlier. PolicyError lists what the database lacks."""
+        if self._started:
+            return
+        async with self._starting:
+            if not self._started:
+                await require_schema(self.policy, self.backend)
+                if not self._observe:
+                    await asyncio.to_thread(self._open_accounts)
+                self._started = True
+
+    def _open_accounts(self) -> None:
+        found = self.ledger.open_accounts(self.policy.policies, database=self.backend.identity)
+        for warning in found:
+            log.warning(warning)
+
+    def renewed(self, policies: PolicySet) -> Pipeline:
+        """The same under another policy file. Queries that run here go on as they began."""
+        new = Pipeline(
+            policies, self.backend, self.ledger, journals=self._journals, observe=self._observe
+        )
+        new._kept.close()
+        new._kept = self._kept
+        return new
 
     def _prepared(self, sql: str, parameters: Parameters | None) -> Prepared:
         """A plan that is known to render: what an engine has no safe SQL for is refused here, uncharged."""
@@ -216,29 +252,60 @@ class Pipeline:
         role: str = "",
     ) -> Released:
         """Charge, read, release. Nothing is charged when this raises before the read."""
-        settings = settings or Settings()
-        prepared = self._prepare(sql, _typed(parameters, parameter_types))
-        asked = priced(prepared, self.policy, settings, role)
-        shelf = await asyncio.to_thread(self._shelf, prepared, asked, settings)
-        cost = repeated(prepared.plan, asked, shelf.found)
-        calls = await self._open_calls(prepared.plan, settings, role)
-        charges = self._charges(cost, calls, role)
-        _check_price(charges, self.policy, settings, role)
-        query = await self._charge(charges, sql, role)
+        asked = Asked(role, sql, parameters)
         try:
-            rows = await self._run(prepared, cost, calls, shelf, settings)
-        except (Exception, asyncio.CancelledError) as error:
-            await asyncio.to_thread(self._close, query, "failed", role)
-            _say_charged(error, charges)
+            await self.start()
+            released = await self._answer(asked, settings or Settings(), parameter_types)
+        except BaseException as error:
+            self._ended(asked, "failed" if asked.started else "refused", error)
             raise
-        await asyncio.to_thread(self._close, query, "answered", role)
-        notices = (
+        self._ended(asked, "observed" if self._observe else "answered", None)
+        return released
+
+    async def _answer(
+        self, asked: Asked, settings: Settings, parameter_types: Sequence[Type | None]
+    ) -> Released:
+        role = asked.role
+        prepared = self._prepare(asked.statement, _typed(asked.parameters, parameter_types))
+        wanted = priced(prepared, self.policy, settings, role)
+        shelf = await asyncio.to_thread(self._shelf, prepared, wanted, settings)
+        cost = repeated(prepared.plan, wanted, shelf.found)
+        calls = await self._open_calls(prepared.plan, settings, role)
+        asked.charges = charges = self._charges(cost, calls, role)
+        _check_price(charges, self.policy, settings, role)
+        if charges or self._journals:
+            asked.derivation = derivation_hash(prepared.plan)
+        if self._journals:
+            await asyncio.to_thread(self._priced, asked)
+        notices = [
             *noise_notices(prepared.plan, cost),
             *clamp_notices(prepared.plan, settings),
             *chain(*(c.notices for c in calls.values())),
-            *shelf.words(prepared.plan),
-        )
-        return Released(prepared.columns, rows, (*notices, *self._accounts(charges)))
+        ]
+        if self._observe:
+            return Released(prepared.columns, [], (*notices, *_observed(charges)))
+        await self._charge(asked)
+        try:
+            rows = await self._run(prepared, cost, calls, shelf, settings)
+        except (Exception, asyncio.CancelledError) as error:
+            await asyncio.to_thread(self._close, asked.query, "failed", role)
+            _say_charged(error, charges)
+            raise
+        await asyncio.to_thread(self._close, asked.query, "answered", role)
+        told = (*notices, *shelf.words(prepared.plan), *self._accounts(charges))
+        return Released(prepared.columns, rows, told)
+
+    def _priced(self, asked: Asked) -> None:
+        for journal in self._journals:
+            journal.priced(asked)
+
+    def _ended(self, asked: Asked, outcome: Outcome, error: BaseException | None) -> None:
+        for journal in self._journals:
+            journal.ended(asked, outcome, error)
+
+    def refused(self, statement: str, role: str, error: Dp4sqlError) -> None:
+        """Tell the journals of a statement that did not get as far as `query`."""
+        self._ended(Asked(role, statement), "refused", error)
 
     def _shelf(self, prepared: Prepared, asked: Price, settings: Settings) -> Shelf:
         """What is kept of the statement already."""
@@ -278,11 +345,25 @@ class Pipeline:
             for charge in paid([*whole, *own])
         ]
 
-    async def _charge(self, charges: Sequence[Charge], sql: str, role: str) -> int | None:
-        if not charges:
-            return None
-        return await asyncio.to_thread(
-            self.ledger.charge, charges, database=self.backend.identity, role=role, statement=sql
+    async def _charge(self, asked: Asked) -> None:
+        if asked.charges:
+            try:
+                asked.query = await asyncio.to_thread(self._charged, asked)
+            except BudgetExceeded:
+                raise
+            except BaseException:
+                # Cancelled or broken, it may have been charged all the same.
+                asked.started = True
+                raise
+        asked.started = True
+
+    def _charged(self, asked: Asked) -> int | None:
+        return self.ledger.charge(
+            asked.charges,
+            database=self.backend.identity,
+            role=asked.role,
+            statement=asked.statement,
+            derivation=asked.derivation,
         )
 
     def _close(self, query: int | None, kind: Literal["answered", "failed"], role: str) -> None:
@@ -419,6 +500,12 @@ def _noised(
     measured = add_noise(stage, private, ranks, scales, losses)
     shelf.keep(index, measured, scales, datetime.datetime.now(datetime.UTC))
     return measured
+
+
+def _observed(charges: Sequence[Charge]) -> Iterator[str]:
+    yield "observing: rows are withheld; nothing private was read and nothing charged"
+    for charge in charges:
+        yield f"it would charge {show(charge.epsilon)} to policy {charge.policy}"
 
 
 def _check_price(

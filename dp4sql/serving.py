@@ -11,9 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import dp4sql
-from dp4sql.backends import Backend
-from dp4sql.curator.differences import differences, engine_columns
-from dp4sql.errors import InvalidParameter, PolicyError
+from dp4sql.errors import InvalidParameter
 from dp4sql.policy.labels import PolicySet
 from dp4sql.server import Options, Server
 
@@ -61,7 +59,7 @@ async def proxy(
         log.warning("roles have allowances, but without --users anyone may take any role's name")
     pipeline = dp4sql.open_pipeline(policy=policy, database=database, ledger=ledger)
     try:
-        await _require_schema(policy, pipeline.backend)
+        await pipeline.start()
         server = Server(pipeline, options)
         try:
             port = await _listen(server, listen)
@@ -70,16 +68,6 @@ async def proxy(
             await server.close()
     finally:
         await pipeline.close()
-
-
-async def _require_schema(policy: PolicySet, backend: Backend) -> None:
-    hint = "the policy and the database must agree; dp4sql check --database tells all that differs"
-    problems = [
-        policy.lines.problem(rule.where, f"{table}: {rule.text}", hint)
-        for table, rule in differences(policy, await engine_columns(backend))
-    ]
-    if problems:
-        raise PolicyError(problems)
 
 
 async def _listen(server: Server, listen: Address) -> int:

@@ -10,6 +10,7 @@ from dp4sql.algebra.schema import Table
 from dp4sql.algebra.types import INTEGERS, NUMBERS, TEXTS, Type
 from dp4sql.backends import Backend
 from dp4sql.curator.rules import Rule
+from dp4sql.errors import PolicyError
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn
 
@@ -108,3 +109,14 @@ def _digits_fit(full: str, engine: str, type: Type) -> bool:
     precision, scale = (*sizes, 0)[:2]
     declared = type.scale or 0
     return scale <= declared and precision - scale <= type.precision - declared
+
+
+async def require_schema(policies: PolicySet, backend: Backend) -> None:
+    """PolicyError lists the tables and columns that the policy names and the database does not have."""
+    hint = "the policy and the database must agree; dp4sql check --database tells all that differs"
+    problems = [
+        policies.lines.problem(rule.where, f"{table}: {rule.text}", hint)
+        for table, rule in differences(policies, await engine_columns(backend))
+    ]
+    if problems:
+        raise PolicyError(problems)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dp4sql.mechanisms.stages import Measurement, Plan, Price, Release
+from dp4sql.mechanisms.stages import Measurement, Plan, Price
 from dp4sql.noise import half_width
 
 
@@ -46,6 +48,7 @@ class Explanation:
     reads: tuple[str, ...]
     public: bool
     calls: tuple[str, ...] = ()
+    derivation_hash: str = ""
 
     def text(self) -> str:
         return "\n".join(self.lines())
@@ -82,6 +85,7 @@ class Explanation:
             "grouping": list(self.grouping),
             "aggregates": [_aggregate_json(a) for a in self.aggregates],
             "charges": {p: str(c) for p, c in self.charges.items()},
+            "derivation_hash": self.derivation_hash,
             "derivations": {p: tree.splitlines() for p, tree in self.derivations.items()},
             "reads": list(self.reads),
             "calls": list(self.calls),
@@ -125,24 +129,40 @@ def short(value: Fraction) -> str:
 
 def report(measurement: Measurement, scale: Fraction) -> MeasurementReport:
     q = measurement.quantity
-    unit = q.unit**2 if q.kind == "sum_squares" else q.unit
+    unit = _unit(measurement)
     return MeasurementReport(
         sql=q.sql(),
         kind=q.kind,
         center=q.center,
         unit=q.unit,
-        bounds={p: b * unit / q.loss_factor for p, b in measurement.bounds.items()},
+        bounds=_bounds(measurement),
         scale=scale * unit,
         half_width=half_width(scale) * unit,
         losses={p: b / scale if b else Fraction(0) for p, b in measurement.bounds.items()},
     )
 
 
+def _unit(measurement: Measurement) -> Fraction:
+    q = measurement.quantity
+    return q.unit**2 if q.kind == "sum_squares" else q.unit
+
+
+def _bounds(measurement: Measurement) -> dict[str, Fraction]:
+    """In the answer's units."""
+    factor = _unit(measurement) / measurement.quantity.loss_factor
+    return {policy: bound * factor for policy, bound in measurement.bounds.items()}
+
+
+def derivation_hash(plan: Plan) -> str:
+    """SHA-256 of the derivations, as ledger and audit log note them: equal for equal bounds and rules."""
+    told = [trees(plan), [call.function for _, call in plan.calls()]]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
 def explanation(
     plan: Plan, price: Price, reads: tuple[str, ...], calls: tuple[str, ...] = ()
 ) -> Explanation:
     aggregates: list[AggregateBound] = []
-    derivations: dict[str, str] = {}
     grouping: tuple[str, ...] = ()
     for stage, release in plan.releases():
         reports = [report(m, price.scales[stage, i]) for i, m in enumerate(release.measurements)]
@@ -152,28 +172,26 @@ def explanation(
             name = names.get(column.agg.id, column.agg.id)
             aggregates.append(AggregateBound(name, column.agg.function, parts[0].bounds, parts))
         grouping = grouping or release.node.keys
-        derivations |= _trees(release, reports, derivations)
     return Explanation(
         tuple(aggregates),
         grouping,
         price.charges,
-        derivations,
+        trees(plan),
         reads,
         not plan.releases() and not plan.calls(),
         calls,
+        derivation_hash(plan),
     )
 
 
-def _trees(
-    release: Release, reports: list[MeasurementReport], seen: Mapping[str, str]
-) -> dict[str, str]:
+def trees(plan: Plan) -> dict[str, str]:
     """Per policy: the bound of each measurement over the derivation of the rows below it."""
-    trees = {}
-    for policy, derivation in release.derivations.items():
-        tops = [
-            f"{short(r.bounds[policy])} ({m.rules[policy]})  {r.sql}"
-            for r, m in zip(reports, release.measurements, strict=True)
-        ]
-        tree = "\n".join([*tops, *derivation.lines(1)])
-        trees[policy] = f"{seen[policy]}\n{tree}" if policy in seen else tree
-    return trees
+    lines: dict[str, list[str]] = {}
+    for _, release in plan.releases():
+        for policy, derivation in release.derivations.items():
+            tops = (
+                f"{short(_bounds(m)[policy])} ({m.rules[policy]})  {m.quantity.sql()}"
+                for m in release.measurements
+            )
+            lines.setdefault(policy, []).extend([*tops, *derivation.lines(1)])
+    return {policy: "\n".join(found) for policy, found in lines.items()}

@@ -232,6 +232,7 @@ def test_nothing_is_kept_of_a_query_that_fails(
     async def failing(*_: object) -> None:
         raise EngineError("the database could not run the query")
 
+    asyncio.run(pipeline.start())
     with monkeypatch.context() as patch:
         patch.setattr(pipeline.backend, "fetch", failing)
         with pytest.raises(EngineError) as caught:
