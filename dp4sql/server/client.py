@@ -265,7 +265,7 @@ class Client(asyncio.Protocol):
             connection.send(m.parameter_status(name, value))
         connection.send(m.backend_key_data(self._pid, self.secret))
         connection.ready(state.status)
-        answers = Answers(server.pipeline, server.catalog, server.route, state, user)
+        answers = Answers(lambda: server.served, server.catalog, state, user)
         return Session(connection, state, answers, self._drain)
 
 

@@ -8,6 +8,7 @@ import logging
 import secrets
 import socket
 import ssl
+from collections.abc import Mapping
 from typing import Final
 
 from dp4sql.catalog.route import router
@@ -16,8 +17,9 @@ from dp4sql.errors import InvalidParameter, ShuttingDown, TooManyConnections
 from dp4sql.pipeline import Pipeline
 from dp4sql.server.client import Client
 from dp4sql.server.options import Options, is_local
+from dp4sql.session.answers import Served
 from dp4sql.wire import messages as m
-from dp4sql.wire.auth import Users
+from dp4sql.wire.auth import Users, Verifier
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +30,9 @@ class Server:
     """Accepts clients and gives each a session. `listen` starts it, `close` ends it."""
 
     def __init__(self, pipeline: Pipeline, options: Options | None = None) -> None:
-        self.pipeline, self.options = pipeline, options or Options()
+        self.options = options or Options()
+        self.served = Served(pipeline, router(pipeline.policy))
         self.catalog = Catalog(pipeline.policy, self.options.database, self.options.catalog)
-        self.route = router(pipeline.policy)
         self.users = Users(self.options.users or {})
         self.clients: dict[int, Client] = {}
         self.closing = False
@@ -94,6 +96,12 @@ class Server:
                 )
         except (OSError, ssl.SSLError, TimeoutError):
             accepted.close()
+
+    async def renew(self, pipeline: Pipeline, users: Mapping[str, Verifier] | None) -> None:
+        """Answer by another pipeline, and let other users in, from the next statement and login on."""
+        self.served = Served(pipeline, router(pipeline.policy))
+        self.users = Users(users or {})
+        await self.catalog.renew(pipeline.policy)
 
     # ------------------------------------------------------------ clients
 

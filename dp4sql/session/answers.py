@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dp4sql.algebra.types import TEXT, Type, Value
@@ -13,7 +14,7 @@ from dp4sql.catalog.lexer import Statement
 from dp4sql.catalog.route import Route
 from dp4sql.catalog.service import Catalog
 from dp4sql.catalog.upstream import Described, Relayed, Upstream
-from dp4sql.errors import Dp4sqlError
+from dp4sql.errors import Dp4sqlError, Unsupported
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.types import parse_type
 from dp4sql.rows import OutputColumn, Released
@@ -34,18 +35,26 @@ _RESET: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What answers under one policy file, and which queries it answers."""
+
+    pipeline: Pipeline
+    route: Callable[[Statement], Route]
+
+
 class Answers:
     """The two sources of rows of one session, which share its settings."""
 
     def __init__(
         self,
-        pipeline: Pipeline,
+        served: Callable[[], Served],
         catalog: Catalog,
-        route: Callable[[Statement], Route],
         state: State,
         role: str,
     ) -> None:
-        self._pipeline, self._catalog, self._route = pipeline, catalog, route
+        """`served` gives what answers now: another pipeline after the policy file was read again."""
+        self._served, self._catalog = served, catalog
         self._state, self._role = state, role
         self._upstream: Upstream | None = None
         self._applied: dict[str, str] = {}
@@ -66,13 +75,15 @@ class Answers:
     ) -> Prepared:
         """A query with its route and, when `describe` asks for it, its columns and parameters."""
         with placed(statement):
-            route = self._route(statement)
-            if not describe:
-                return Prepared(statement, command, route, oids)
-            if route == "private":
-                return self._described(statement, command, oids)
+            with self.noted(statement):
+                route = self._served().route(statement)
+                bare = Prepared(statement, command, route, oids, served=self._served())
+                if not describe:
+                    return bare
+                if route == "private":
+                    return self._described(bare)
             found = await self._shape(statement, oids)
-            return Prepared(statement, command, route, found.parameters, (), found.fields)
+            return replace(bare, oids=found.parameters, fields=found.fields)
 
     async def _shape(self, statement: Statement, oids: tuple[int, ...]) -> Described:
         async def ask() -> Described:
@@ -82,18 +93,47 @@ class Answers:
             return await self._catalog.kept.get(statement.text, ask)
         return await ask()
 
-    def _described(self, statement: Statement, command: Command, oids: tuple[int, ...]) -> Prepared:
-        declared = [type_of(oid) for oid in oids]
-        shape = self._pipeline.describe(statement.text, declared, self._state.current.own)
+    @contextlib.contextmanager
+    def noted(self, statement: Statement) -> Iterator[None]:
+        """Tell the journals of a statement that is refused before it is asked."""
+        try:
+            yield
+        except Dp4sqlError as error:
+            self._served().pipeline.refused(statement.text, self._role, error)
+            raise
+
+    def _described(self, bare: Prepared) -> Prepared:
+        declared = [type_of(oid) for oid in bare.oids]
+        text, own = bare.statement.text, self._state.current.own
+        shape = self._served().pipeline.describe(text, declared, own)
         types = tuple(shape.parameters)
         shown = tuple(oid_of(_text_if_unknown(type)) for type in types)
-        return Prepared(statement, command, "private", shown, types, fields_of(shape.columns))
+        return replace(bare, oids=shown, types=types, fields=fields_of(shape.columns))
+
+    async def _current(self, prepared: Prepared) -> Prepared:
+        """The same under the policy file that holds now, or a refusal in Postgres's words."""
+        if prepared.served is self._served():
+            return prepared
+        assert prepared.command is not None
+        again = await self.prepare(
+            prepared.statement,
+            prepared.command,
+            prepared.oids,
+            describe=prepared.fields is not None,
+        )
+        if (again.fields, again.oids) != (prepared.fields, prepared.oids):
+            raise Unsupported(
+                "cached plan must not change result type",
+                hint="The policy file has changed. Prepare the statement again.",
+            )
+        return again
 
     # ------------------------------------------------------------ answering
 
     async def query(
         self, prepared: Prepared, arguments: Arguments, formats: tuple[int, ...]
     ) -> Result:
+        prepared = await self._current(prepared)
         with placed(prepared.statement):
             if prepared.route == "private":
                 released = await self._released(prepared, arguments)
@@ -118,7 +158,7 @@ class Answers:
         return await ask()
 
     async def _released(self, prepared: Prepared, arguments: Arguments) -> Released:
-        return await self._pipeline.query(
+        return await self._served().pipeline.query(
             prepared.statement.text,
             self._values(prepared, arguments),
             self._state.current.own,
@@ -136,12 +176,13 @@ class Answers:
     ) -> Result:
         """The free derivation; for a catalog query the plan of the empty Postgres."""
         assert whole.inner is not None
-        if whole.route == "catalog":
+        inner = await self._current(whole.inner)
+        if inner.route == "catalog":
             return await self._verbatim(whole, arguments, formats)
         with placed(command.query):
-            values = self._values(whole.inner, arguments)
+            values = self._values(inner, arguments)
             own = self._state.current.own
-            text = self._pipeline.explain(
+            text = self._served().pipeline.explain(
                 command.query.text, values, own, format=command.format, role=self._role
             )
         lines = [text] if command.format == "json" else text.splitlines()
@@ -153,11 +194,12 @@ class Answers:
 
     async def copy(self, whole: Prepared, command: Copy, arguments: Arguments) -> Result:
         assert whole.inner is not None
-        if whole.route == "catalog":
+        inner = await self._current(whole.inner)
+        if inner.route == "catalog":
             return await self._verbatim(whole, Arguments(), ())
         how = layout(command.options)
         with placed(command.query):
-            released = await self._released(whole.inner, arguments)
+            released = await self._released(inner, arguments)
         return copied(released, how, self._state.zone)
 
     async def _verbatim(

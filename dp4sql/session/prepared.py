@@ -29,6 +29,7 @@ class Prepared:
 
     `route` is None where the session itself answers; `types` are the parameters' types for the
     pipeline, `oids` the same for the client. `inner` is the query inside EXPLAIN, COPY and DECLARE.
+    `served` is what answered when all this was found out.
     """
 
     statement: Statement
@@ -38,6 +39,7 @@ class Prepared:
     types: tuple[Type, ...] = ()
     fields: tuple[Field, ...] | None = None
     inner: Prepared | None = None
+    served: object = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ class Session:
         self._runner.names.statements.pop("", None)
         self._runner.names.portals.pop("", None)
         # All of it is read before any of it runs, as in Postgres.
-        parsed = [(statement, _parsed(statement)) for statement in lexer.statements(sql)]
+        parsed = [(statement, self._parsed(statement)) for statement in lexer.statements(sql)]
         if not parsed:
             self._out.send(m.EMPTY_QUERY)
         for statement, command in parsed:
@@ -158,6 +158,10 @@ class Session:
 
     # ------------------------------------------------------------ extended query
 
+    def _parsed(self, statement: Statement) -> c.Command:
+        with placed(statement), self._answers.noted(statement):
+            return parse(statement)
+
     async def _parse(self, event: m.Parse) -> None:
         self._runner.names.check_free(event.name)
         found = lexer.statements(event.sql)
@@ -167,7 +171,7 @@ class Session:
                 position=found[1].start + 1,
             )
         if found:
-            command = _parsed(found[0])
+            command = self._parsed(found[0])
             oids = event.parameter_oids
             prepared = await self._runner.prepare(found[0], command, oids, describe=True)
         else:
@@ -248,8 +252,3 @@ class Session:
             if old[name] != new[name]:
                 self._out.send(m.parameter_status(name, new[name]))
         self._reported = now.current
-
-
-def _parsed(statement: Statement) -> c.Command:
-    with placed(statement):
-        return parse(statement)

@@ -39,6 +39,7 @@ class Asked:
         self.client = psycopg.connect(
             host="127.0.0.1", port=port, user=role, dbname=DATABASE, autocommit=True
         )
+        self.client.execute("SET dp4sql.reuse = off")
         self.client.add_notice_handler(lambda n: self.notices.append(n.message_primary or ""))
 
     def ask(self, epsilon: float | None = None) -> str:
