@@ -28,7 +28,7 @@ from dp4sql.backends.base import Backend
 from dp4sql.backends.duckdb import Scratch
 from dp4sql.budget.cost import Charge, paid, show
 from dp4sql.budget.journal import Asked, Journal, Outcome
-from dp4sql.budget.kept import KeptAnswers
+from dp4sql.budget.kept import KeptAnswers, period
 from dp4sql.budget.ledger import Ledger
 from dp4sql.budget.limits import limits
 from dp4sql.curator.differences import require_schema
@@ -54,7 +54,7 @@ from dp4sql.mechanisms.stages import (
     price,
 )
 from dp4sql.mechanisms.stored import Identity, digest, identities
-from dp4sql.policy.labels import PolicySet
+from dp4sql.policy.labels import Allowance, PolicySet
 from dp4sql.rows import OutputColumn, PrivateRows, Released
 from dp4sql.settings import Settings
 from dp4sql.sql.dialects import DIALECTS, DUCKDB, Dialect
@@ -268,7 +268,7 @@ class Pipeline:
         role = asked.role
         prepared = self._prepare(asked.statement, _typed(asked.parameters, parameter_types))
         wanted = priced(prepared, self.policy, settings, role)
-        shelf = await asyncio.to_thread(self._shelf, prepared, wanted, settings)
+        shelf = await asyncio.to_thread(self._shelf, prepared, wanted, settings, role)
         cost = repeated(prepared.plan, wanted, shelf.found)
         calls = await self._open_calls(prepared.plan, settings, role)
         asked.charges = charges = self._charges(cost, calls, role)
@@ -307,10 +307,20 @@ class Pipeline:
         """Tell the journals of a statement that did not get as far as `query`."""
         self._ended(Asked(role, statement), "refused", error)
 
-    def _shelf(self, prepared: Prepared, asked: Price, settings: Settings) -> Shelf:
-        """What is kept of the statement already."""
+    def _data(self, role: str) -> str:
+        """The database and the version of its data; for a role with an allowance the role, too.
+
+        An allowance bounds what the role has been told, so it is not told what others paid for.
+        """
+        now = datetime.datetime.now(datetime.UTC)
         version = self._kept.data_version(self.backend.identity)
-        scope = f"{digest(self.backend.identity)}/{version}/{self.policy.fingerprint}"
+        limited = any(p.allowance(role) != Allowance() for p in self.policy.policies)
+        parts = (self.backend.identity, str(version), period(self.policy.refreshed, now))
+        return json.dumps([*parts, role if limited else None])
+
+    def _shelf(self, prepared: Prepared, asked: Price, settings: Settings, role: str) -> Shelf:
+        """What is kept of the statement already."""
+        scope = f"{digest(self._data(role))}/{self.policy.fingerprint}"
         shelf = Shelf(self._kept, scope, prepared.identities)
         shelf.find(prepared.plan, asked, settings.reuse)
         return shelf
@@ -322,7 +332,7 @@ class Pipeline:
             epsilons(self.policy, settings, role),
             self.dialect,
             role,
-            self.backend.identity,
+            await asyncio.to_thread(self._data, role) if plan.calls() else "",
             self.backend.fetch,
             self._kept,
         )

@@ -72,5 +72,17 @@ class KeptAnswers:
         self._database.close()
 
 
+def period(refreshed: str | None, now: datetime.datetime) -> str:
+    """The hour, day, week or month of `now` in UTC, for data that changes with each."""
+    form = {
+        None: "",
+        "hourly": "%Y-%m-%dT%H",
+        "daily": "%Y-%m-%d",
+        "weekly": "%G-W%V",
+        "monthly": "%Y-%m",
+    }
+    return now.astimezone(datetime.UTC).strftime(form[refreshed])
+
+
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

@@ -60,13 +60,14 @@ class Kept(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a call may use. `epsilons`: what the session lets a query lose under each policy."""
+    """What a call may use. `epsilons`: what the session lets a query lose under each policy. `data` tells
+    databases and the versions of their data apart."""
 
     policies: PolicySet
     epsilons: Mapping[str, Fraction]
     dialect: Dialect
     role: str
-    database: str
+    data: str
     fetch: Callable[[str, Sequence[OutputColumn]], Awaitable[PrivateRows]]
     kept: Kept
 

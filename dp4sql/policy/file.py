@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.json_schema import GenerateJsonSchema
 
 from dp4sql.policy.certify import CertifyModel
-from dp4sql.policy.models import FileModel, PolicyModel, Section, TableModel
+from dp4sql.policy.models import DataModel, FileModel, PolicyModel, Section, TableModel
 from dp4sql.policy.profiles.models import ProfileModel
 
 
@@ -29,7 +29,9 @@ class PolicyFile(FileModel):
     certify: CertifyModel | None = Field(
         None, description="{defaults: {...}, templates: {...}}, statements that may be certified"
     )
-    data_version: Any = Field(None, description="which state of the data stored answers belong to")
+    data: DataModel | None = Field(
+        None, description="{refreshed: daily}, when the data changes: repeats show no older answers"
+    )
     defaults: Section = Field(None, description="a mapping: session settings")
     domains: Section = Field(None, description="a mapping: named public domains")
     profiles: dict[str, ProfileModel] | None = Field(

@@ -90,9 +90,9 @@ class PolicySet:
 
     `covered` are the tables that some policy names: the only ones a query may read. `extras` holds
     further sections of the file (certify, profiles, roles ...): plain values, numbers as int or
-    Decimal, or the model that the section has. `lines` knows where each entry stands, for problems
-    found later on. `displaced` are the tables whose truncation tells of private rows
-    (`dp4sql.policy.truncation`).
+    Decimal, or the model that the section has. `refreshed` is how often the data changes by itself.
+    `lines` knows where each entry stands, for problems found later on. `displaced` are the tables whose
+    truncation tells of private rows (`dp4sql.policy.truncation`).
     """
 
     schema: Schema
@@ -101,6 +101,7 @@ class PolicySet:
     displaced: frozenset[str] = frozenset()
     source: str = "<policy>"
     fingerprint: str = ""
+    refreshed: Literal["hourly", "daily", "weekly", "monthly"] | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
     lines: Lines = field(default=Lines(), compare=False, repr=False)
 

@@ -22,7 +22,6 @@ from dp4sql.policy.truncation import check_truncation, displaced_tables, with_cu
 
 SECTIONS: Final = (
     "certify",
-    "data_version",
     "defaults",
     "domains",
     "profiles",
@@ -53,6 +52,7 @@ def load_policy(source: str | os.PathLike[str] | Mapping[str, Any]) -> PolicySet
         displaced=displaced,
         source=found.lines.file,
         fingerprint=_fingerprint(found.content),
+        refreshed=file.data.refreshed if file.data else None,
         lines=found.lines,
     )
     loaded = replace(loaded, extras=_extras(file, loaded, found))

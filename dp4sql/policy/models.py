@@ -82,6 +82,7 @@ Positive = Annotated[Fraction, PlainValidator(_positive, json_schema_input_type=
 Scalar = Annotated[Any, PlainValidator(_scalar, json_schema_input_type=str | bool | float)]
 Names = Annotated[list[str], Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
+Refreshed: TypeAlias = Literal["hourly", "daily", "weekly", "monthly"]
 Section: TypeAlias = dict[str, Any] | None
 
 
@@ -273,3 +274,11 @@ class PolicyModel(FileModel):
         "public stands for each one that is not named",
     )
     comment: str | None = Field(None, description="what the policy protects, in words")
+
+
+class DataModel(FileModel):
+    """When the data changes."""
+
+    refreshed: Refreshed = Field(
+        description="hourly, daily, weekly or monthly (in UTC, weeks start on Monday)"
+    )

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import dp4sql
-from dp4sql.budget.kept import KeptAnswers
+from dp4sql.budget.kept import KeptAnswers, period
 from dp4sql.errors import BudgetExceeded, EngineError, LedgerBroken
 from dp4sql.mechanisms import shelf
 from dp4sql.pipeline import Pipeline
+from dp4sql.policy.labels import Allowance
+from dp4sql.policy.models import Refreshed
 from dp4sql.rows import Released
 from dp4sql.settings import Settings
 from tests.pipeline.conftest import POLICY
@@ -153,6 +158,37 @@ def test_new_data_is_asked_anew(pipeline: Pipeline) -> None:
     assert "shown again" not in said(ask(pipeline, MAJORS))
     assert "shown again" in said(ask(pipeline, MAJORS))
     assert spent(pipeline)["student"] == 2
+
+
+def test_data_that_is_refreshed_is_asked_anew_in_each_period() -> None:
+    evening, night = (
+        datetime.datetime(2026, 12, 31, 23, 30, tzinfo=datetime.UTC),
+        datetime.datetime(2027, 1, 1, 0, 30, tzinfo=datetime.UTC),
+    )
+    there = night.astimezone(datetime.timezone(datetime.timedelta(hours=-5)))
+    assert period("daily", there) == period("daily", night) == "2027-01-01"
+    changes = {r: period(r, evening) != period(r, night) for r in (None, *get_args(Refreshed))}
+    assert changes == {None: False, "hourly": True, "daily": True, "weekly": False, "monthly": True}
+
+
+def test_the_policy_file_says_how_often(pipeline: Pipeline) -> None:
+    ask(pipeline, MAJORS)
+    pipeline.policy = replace(pipeline.policy, refreshed="monthly")
+    assert "shown again" not in said(ask(pipeline, MAJORS))
+    assert "shown again" in said(ask(pipeline, MAJORS))
+
+
+def test_a_role_with_an_allowance_is_shown_its_own_answers_alone(pipeline: Pipeline) -> None:
+    """Its allowance bounds what it has been told, so others' answers are not for it."""
+    limited = [
+        replace(p, roles={"intern": Allowance(Fraction(2))}) for p in pipeline.policy.policies
+    ]
+    pipeline.policy = replace(pipeline.policy, policies=tuple(limited))
+    answers = [
+        said(asyncio.run(pipeline.query(MAJORS, role=role)))
+        for role in ("ann", "bob", "intern", "intern")
+    ]
+    assert ["shown again" in answer for answer in answers] == [False, True, False, True]
 
 
 def test_another_policy_file_is_asked_anew(database: Path, tmp_path: Path) -> None:

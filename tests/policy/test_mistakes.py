@@ -28,6 +28,8 @@ def column(**entries: Any) -> dict[str, Any]:
         (university(**{"tables.student.rwos": 5}), 'unknown key "rwos"', '"rows"'),
         (column(type="text", rnage=[1, 2]), 'unknown key "rnage"', '"range"'),
         (university(dp4sql=2), "dp4sql is 2, not 1", "version"),
+        (university(data={"refreshed": "yearly"}), 'refreshed is "yearly"', "weekly"),
+        (university(data={}), '"refreshed" is missing', "monthly"),
         (university(**{"tables.student.rows": -1}), "rows is -1, not 0 or more", "largest size"),
         (university(**{"tables.student.rows": True}), "rows is true, not a whole number", "size"),
         (university(**{"tables.student.rows": "5"}), 'rows is "5", not a whole number', "size"),

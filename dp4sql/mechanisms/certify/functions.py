@@ -140,7 +140,7 @@ def _store_key(env: Environment, request: Request, cost: Price) -> str:
         (s.binding, s.group, s.form) for part in cost.parts for s in part.batch.statements
     ]
     parts = [
-        env.database,
+        env.data,
         env.policies.fingerprint,
         repr(request),
         repr(cost.losses),

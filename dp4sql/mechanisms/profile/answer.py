@@ -164,7 +164,7 @@ def _store_key(
     calibrations = repr([b.calibration for b in plan.blocks])
     fields = repr([f.name for block in plan.blocks for f in block.fields])
     asked = (plan.mechanism, str(plan.epsilon), calibrations, fields)
-    return _digest(env.database, profile, key, *asked, rows)
+    return _digest(env.data, profile, key, *asked, rows)
 
 
 def _digest(*parts: str) -> str:
