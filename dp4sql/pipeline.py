@@ -481,12 +481,17 @@ class Pipeline:
         return tuple(chain(*(self._account(charge) for charge in charges)))
 
     def _account(self, c: Charge) -> Iterator[str]:
-        spent = self.ledger.spent(self.backend.identity, c.entity, c.policy, c.member)
-        left = f", {show(c.budget - spent)} of {show(c.budget)} left" if c.budget else ""
         whom = f" for one {c.entity}" if c.member else ""
-        yield f"charged {show(c.epsilon)} to policy {c.policy}{whom}{left}"
-        for limit, lost in self.ledger.towards(c, database=self.backend.identity):
-            yield f"{limit.name} has {show(limit.amount - lost)} of {show(limit.amount)} left"
+        charged = f"charged {show(c.epsilon)} to policy {c.policy}{whom}"
+        left = [
+            (name, f"{show(most - lost)} of {show(most)} left")
+            for name, most, lost in self.ledger.caps(c, database=self.backend.identity)
+        ]
+        if c.budget is not None:
+            (_, of_budget), *left = left
+            charged += f", {of_budget}"
+        yield charged
+        yield from (f"{name} has {of_limit}" for name, of_limit in left)
 
     async def close(self) -> None:
         await self.backend.close()

@@ -155,11 +155,11 @@ class Book:
         account = (entry.database, charge.entity, charge.policy)
         self._open(account)
         today = datetime.date.fromisoformat(entry.at[:10])
-        for name, most, lost in self._caps(account, charge, today):
+        for name, most, lost in self.caps(account, charge, today):
             if lost + charge.epsilon > most:
                 raise _exceeded(name, charge, most, most - lost)
 
-    def _caps(
+    def caps(
         self, account: Account, charge: Charge, today: datetime.date
     ) -> Iterator[tuple[str, Fraction, Fraction]]:
         """Each cap on a charge: its name, its amount, and what counts towards it already."""
@@ -169,7 +169,7 @@ class Book:
             yield budget, charge.budget, self.lost(account, member)
         if charge.own_budget is not None:
             own = self.sums.get(((account, None, None), member), NOTHING)
-            yield budget, charge.own_budget, own
+            yield f"the profile budget of one {charge.entity}", charge.own_budget, own
         for limit in charge.limits:
             yield limit.name, limit.amount, self.counted(account, member, limit, today)
 

@@ -230,14 +230,11 @@ class Ledger:
                 pass
         return book
 
-    def towards(self, charge: Charge, *, database: str) -> list[tuple[Limit, Fraction]]:
-        """What counts already towards each limit of `charge`, as of the last charge or `refresh` here."""
+    def caps(self, charge: Charge, *, database: str) -> list[tuple[str, Fraction, Fraction]]:
+        """Each cap on `charge`: its name, its amount and what counts towards it already, as of the last
+        charge or `refresh` here."""
         account = (database, charge.entity, charge.policy)
-        book = self._known()
-        return [
-            (limit, book.counted(account, charge.member, limit, self.today()))
-            for limit in charge.limits
-        ]
+        return list(self._known().caps(account, charge, self.today()))
 
     def today(self) -> datetime.date:
         """The UTC day of the next entry, unless the clock is behind the last one."""

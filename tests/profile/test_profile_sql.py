@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 import dp4sql
+from dp4sql.budget.cost import show
 from dp4sql.errors import BudgetExceeded, Dp4sqlError, InvalidParameter, Refused, UndefinedFunction
 from dp4sql.server import Options
 from dp4sql.serving import Address, proxy
@@ -293,8 +294,10 @@ def test_a_profile_budget_leaves_the_rest_to_other_queries(tmp_path, database):
     content = policy()
     content["profiles"]["vet"]["budget"] = 3
     pipeline = opened(tmp_path, database, content)
-    release(pipeline, "entity => 'c1', epsilon => 3")
-    with pytest.raises(BudgetExceeded, match="of 3 is left"):
+    told = release(pipeline, "entity => 'c1', epsilon => 3").notices
+    left = 3 - spent(pipeline, "c1")
+    assert f"the profile budget of one cat has {show(left)} of 3 left" in told
+    with pytest.raises(BudgetExceeded, match="the profile budget of one cat"):
         release(pipeline, "entity => 'c1', epsilon => 3, fresh => true")
     asyncio.run(pipeline.close())
 
