@@ -156,6 +156,15 @@ def year_range(a: Range) -> Range:
     return (year(a[0]), year(a[1]))
 
 
+def truncated(unit: Expr, a: Range) -> Range:
+    """A date is truncated by no more days than the unit has."""
+    days = _UNIT_DAYS.get(str(unit.value), 1) if isinstance(unit, Lit) else None
+    return (None if a[0] is None or days is None else a[0] - days, a[1])
+
+
+_UNIT_DAYS: Mapping[str, int] = {"decade": 3653, "year": 366, "quarter": 92, "month": 31, "week": 7}
+
+
 def range_of(expr: Expr, columns: Columns) -> Range:
     """The range of `expr` when each column stays within its own."""
     match expr:
@@ -241,8 +250,10 @@ def call_range(op: str, args: tuple[Expr, ...], type: Type, columns: Columns) ->
             return extreme_range(op, args, ranges, columns)
         case "extract_year":
             return year_range(ranges[0])
-        case "length":
+        case "length" | "position":
             return (Fraction(0), None)
+        case "date_trunc":
+            return truncated(args[0], ranges[1])
         case _ if op in PARTS:
             low, high = PARTS[op]
             return (Fraction(low), Fraction(high))

@@ -127,7 +127,8 @@ def _whole(bound: Fraction) -> int:
 
 
 def _integers(q: Quantity, column: Sequence[Any], types: Mapping[str, Type]) -> list[int]:
-    if q.kind.startswith("count") or not exact_sum(q, types[q.arg or ""]):
+    whole = q.kind == "sum_squares" or q.kind.startswith("count")
+    if whole or not exact_sum(q, types[q.arg or ""]):
         return [int(value) for value in column]
     return [int(Fraction(value) / q.unit) for value in column]
 

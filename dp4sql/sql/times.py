@@ -18,6 +18,9 @@ LAST: Final = datetime.datetime(9999, 12, 31)
 def extract(field: str, text: str, dialect: Dialect) -> str:
     if field == "second" and dialect.name == "duckdb":
         return f"(EXTRACT(MICROSECONDS FROM {text}) / 1000000)"
+    if dialect.name == "postgres" and field in ("year", "epoch"):
+        # The year of infinity is infinity there, and NULL elsewhere.
+        return f"CASE WHEN ISFINITE({text}) THEN EXTRACT({field.upper()} FROM {text}) END"
     return f"EXTRACT({field.upper()} FROM {text})"
 
 

@@ -1,0 +1,163 @@
+"""One row takes every extreme value in turn: no measured column may move further than its bound.
+
+Casts, CASE and arithmetic that make NULL, NaN or infinity of a value before it is clamped, integer
+division and overflow, on both engines, and no value may make an engine fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import asyncpg
+import duckdb
+import pytest
+
+import dp4sql
+from dp4sql.algebra.nodes import columns
+from dp4sql.mechanisms.reading import read_sql
+from dp4sql.mechanisms.release import _integers
+from dp4sql.mechanisms.stages import Release
+from dp4sql.pipeline import prepare
+from dp4sql.sql.dialects import DUCKDB, POSTGRES, Dialect
+from tests.functions.conftest import Run
+
+TYPES = {
+    "x": ({"type": "double precision", "range": [5, 10]}, "double precision"),
+    "y": ({"type": "integer", "range": [3, 8], "nullable": True}, "integer"),
+    "z": ({"type": "numeric(12,2)", "range": [10, 20]}, "numeric(12,2)"),
+    "q": ({"type": "real"}, "real"),
+    "w": ({"type": "bigint"}, "bigint"),
+    "t": ({"type": "text", "nullable": True}, "text"),
+    "d": ({"type": "date", "range": ["2000-01-01", "2000-12-31"]}, "date"),
+}
+POLICY = dp4sql.load_policy(
+    {
+        "dp4sql": 1,
+        "tables": {
+            "p": {
+                "key": ["id"],
+                "rows": 10,
+                "columns": {"id": "integer"} | {name: c for name, (c, _) in TYPES.items()},
+            }
+        },
+        "policies": {"all": {"entity": "p", "epsilon": 1, "labels": {"p": {"rep": list(TYPES)}}}},
+    }
+)
+DECLARED = ", ".join(f"{name} {type}" for name, (_, type) in TYPES.items())
+TABLE = f"CREATE TABLE {{}} (id integer, {DECLARED})"
+USUAL = "7, 5, 15, 1, 1, '1', '2000-06-01'"
+
+#: A row's values; what a policy declares NOT NULL can be NULL in the engine all the same.
+EXTREMES = [
+    USUAL,
+    "NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+    "'NaN', 0, 0, 'NaN', 0, '', '2000-01-01'",
+    "'Infinity', 2147483647, 9999999999.99, 'Infinity', 9223372036854775807, 'NaN', 'infinity'",
+    "'-Infinity', -2147483648, -9999999999.99, '-Infinity', -9223372036854775808, '-1', '-infinity'",
+    "1e308, 1, 0.01, 3e38, 1, '99999999999999999999', '9999-12-31'",
+    "-1e308, -1, -0.01, -3e38, -1, '1e9', '0001-01-01'",
+    "1e-308, 100, 1, 1e-38, 2, '2147483648', '1999-12-31'",
+    "0, 3, 10, 0, 4611686018427387904, 'x', '2000-12-31'",
+]
+
+SUMMED = [
+    *("x", "y", "z", "-x", "ABS(x)", "x * 2 - 1", "z * y", "z - y", "x + z", "y * y", "y / 2", "7 / y"),
+    *("y % 3", "z / 2", "z % 3", "ROUND(z)", "ROUND(z, -1)", "ROUND(x)", "FLOOR(x)", "CEIL(z / 4)"),
+    *("SIGN(x)", "SIGN(z)", "SIGN(y)", "COALESCE(y, 4)", "COALESCE(y, 8)", "NULLIF(y, 5)"),
+    *("NULLIF(z, 15.00)", "GREATEST(x, 6)", "LEAST(x, 9, y)", "LEAST(GREATEST(w, 2), 9)"),
+    *("GREATEST(LEAST(q, 4), 1)", "GREATEST(LEAST(SQRT(x), 3), 1)", "GREATEST(LEAST(LN(x), 3), 1)"),
+    *("GREATEST(LEAST(EXP(x), 3), 1)", "GREATEST(LEAST(POWER(x, y), 3), 1)"),
+    *("GREATEST(LEAST(x * q, 3), 1)", "GREATEST(LEAST(x / q, 3), 1)", "LEAST(GREATEST(w * w, 1), 3)"),
+    *("LEAST(GREATEST(t::integer, 1), 3)", "LEAST(GREATEST(t::numeric, 1.5), 3)", "y::numeric(3,1)"),
+    *("z::numeric(3,1)", "z::integer", "x::integer", "x::numeric(4,2)", "y::smallint", "x::real"),
+    *("CASE WHEN x > 6 THEN y END", "CASE WHEN x > 6 THEN y ELSE z END", "CASE WHEN y > 4 THEN 1 ELSE 0 END"),
+    *("CASE WHEN x = 'NaN' THEN 40 ELSE 30 END", "ROUND(CASE WHEN y > 4 THEN 44 ELSE 6 END, -1)"),
+    *("CASE WHEN y IS NULL THEN 9 ELSE y END", "CASE WHEN d > '2000-02-01' THEN z END"),
+    *("EXTRACT(YEAR FROM d)", "EXTRACT(MONTH FROM d)", "EXTRACT(DOW FROM d)", "d - date '1999-01-01'"),
+    *("EXTRACT(YEAR FROM d + y)", "EXTRACT(MONTH FROM d + INTERVAL '1 month')", "y - y"),
+    *("LEAST(LENGTH(t), 5)", "EXTRACT(YEAR FROM date_trunc('year', d))"),
+]  # fmt: skip
+
+COUNTED = [
+    *("x", "y", "x * x", "x / y", "z / y", "7 % y", "SQRT(x - 6)", "t::integer", "t::boolean", "w::integer"),
+    *("z::numeric(3,1)", "EXTRACT(YEAR FROM d)", "NULLIF(y, 5)", "CASE WHEN y > 4 THEN 1 END", "x::real"),
+    *("d + 100000", "x + x", "COALESCE(t, NULL)", "d - d", "EXP(x)", "t::numeric"),
+]  # fmt: skip
+
+QUERIES = (
+    [f"SELECT SUM({e}), AVG({e}), VARIANCE({e}) FROM p" for e in SUMMED]
+    + [f"SELECT y > 4 AS k, SUM({e}) FROM p GROUP BY 1" for e in SUMMED]
+    + [f"SELECT COUNT({e}), COUNT(DISTINCT {e}) FROM p" for e in COUNTED]
+    + [f"SELECT COUNT(*) FROM p WHERE {e} > 0" for e in SUMMED]
+    + [f"SELECT SUM(v) FROM (SELECT {e} AS v FROM p WHERE x > 0) s" for e in SUMMED]
+)
+
+Values = Callable[[str], list[tuple[Any, ...]]]
+
+
+def release(sql: str) -> tuple[Release, Callable[[Dialect], str]]:
+    prepared = prepare(POLICY, sql, ())
+    ((_, found),) = prepared.plan.releases()
+    return found, lambda dialect: read_sql(found, prepared.facts, dialect, {})
+
+
+def measured(found: Release, rows: list[tuple[Any, ...]]) -> list[list[int]]:
+    """The exact integers of each measurement, a column each."""
+    types = dict(columns(found.node.child))
+    width = len(found.node.keys)
+    by_column = list(zip(*rows, strict=True))[width:]
+    return [
+        _integers(m.quantity, column, types)
+        for m, column in zip(found.measurements, by_column, strict=True)
+    ]
+
+
+def check(found: Release, seen: list[list[list[int]]]) -> None:
+    for i, measurement in enumerate(found.measurements):
+        bound = measurement.bounds["all"]
+        columns_ = [world[i] for world in seen]
+        moved = max(
+            sum(abs(Fraction(a) - b) for a, b in zip(before, after, strict=True))
+            for before in columns_
+            for after in columns_
+        )
+        assert moved <= bound, f"{measurement.quantity.sql()} moves by {moved}, not {bound}"
+
+
+@pytest.fixture(scope="module")
+def in_duckdb() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for i, values in enumerate(EXTREMES):
+            connection.execute(f"CREATE SCHEMA w{i}")
+            connection.execute(TABLE.format(f"w{i}.p"))
+            connection.execute(f"INSERT INTO w{i}.p VALUES (1, {USUAL}), (2, {values})")
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def in_postgres(run: Run, plain: asyncpg.Connection) -> asyncpg.Connection:
+    for i, values in enumerate(EXTREMES):
+        run(plain.execute(f"CREATE SCHEMA w{i}"))
+        run(plain.execute(TABLE.format(f"w{i}.p")))
+        run(plain.execute(f"INSERT INTO w{i}.p VALUES (1, {USUAL}), (2, {values})"))
+    return plain
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_no_value_moves_a_measurement_beyond_its_bound(
+    sql: str, run: Run, in_duckdb: duckdb.DuckDBPyConnection, in_postgres: asyncpg.Connection
+) -> None:
+    found, text = release(sql)
+    seen: list[list[list[int]]] = []
+    on_duckdb, on_postgres = text(DUCKDB), text(POSTGRES)
+    for i in range(len(EXTREMES)):
+        in_duckdb.execute(f"SET schema = 'w{i}'")
+        seen.append(measured(found, in_duckdb.execute(on_duckdb).fetchall()))
+    check(found, seen)
+    for i, wanted in enumerate(seen):
+        run(in_postgres.execute(f"SET search_path = w{i}"))
+        rows = [tuple(row) for row in run(in_postgres.fetch(on_postgres))]
+        assert measured(found, rows) == wanted, EXTREMES[i]
