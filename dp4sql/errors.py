@@ -14,6 +14,7 @@
         NumberOutOfRange        22003  a constant or a released number is too large for its type
         InvalidText             22P02  a parameter's text is not of its type
       Unsupported               0A000  SQL that is understood but has no rule or no rendering
+        StalePlan               0A000  a statement whose columns have changed since it was prepared
       Refused                   42501  an answer would break the policy: no finite bound, raw rows
         NoBins                  42501  a private grouping column without a public list of bins
         ReadOnly                25006  INSERT, CREATE, COPY FROM ...
@@ -57,6 +58,7 @@ class Dp4sqlError(Exception):
     """Root. `position` is a 1-based character offset into the statement, as Postgres counts."""
 
     sqlstate = "XX000"
+    routine: str | None = None
 
     def __init__(
         self,
@@ -144,6 +146,12 @@ class InvalidText(SqlError):
 
 class Unsupported(Dp4sqlError):
     sqlstate = "0A000"
+
+
+class StalePlan(Unsupported):
+    """Drivers know it by the routine, and prepare the statement again."""
+
+    routine = "RevalidateCachedQuery"
 
 
 class Refused(Dp4sqlError):

@@ -21,8 +21,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final, Literal, TypeVar
 
-from dp4sql.algebra.expr import Col
-from dp4sql.algebra.nodes import Fetched, Node, Project
+from dp4sql import errorbars
 from dp4sql.algebra.types import BIGINT, Type, Value
 from dp4sql.backends.base import Backend
 from dp4sql.backends.duckdb import Scratch
@@ -32,6 +31,7 @@ from dp4sql.budget.kept import KeptAnswers, period
 from dp4sql.budget.ledger import Ledger
 from dp4sql.budget.limits import limits
 from dp4sql.curator.differences import require_schema
+from dp4sql.errorbars import Answer
 from dp4sql.errors import BudgetExceeded, Dp4sqlError
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.calls import Environment, Opened
@@ -41,7 +41,7 @@ from dp4sql.mechanisms.lineage import Output, outputs
 from dp4sql.mechanisms.notices import clamp_notices, noise_notices
 from dp4sql.mechanisms.plan import Planner
 from dp4sql.mechanisms.reading import histogram_sql, read_sql
-from dp4sql.mechanisms.release import Measured, add_noise, fit, output_rows, public_rows
+from dp4sql.mechanisms.release import Measured, add_noise, output_rows, public_rows
 from dp4sql.mechanisms.shelf import Shelf, repeated
 from dp4sql.mechanisms.split import weights
 from dp4sql.mechanisms.stages import (
@@ -55,12 +55,12 @@ from dp4sql.mechanisms.stages import (
 )
 from dp4sql.mechanisms.stored import Identity, digest, identities
 from dp4sql.policy.labels import Allowance, PolicySet
+from dp4sql.postprocess import Run, evaluate
 from dp4sql.rows import OutputColumn, PrivateRows, Released
 from dp4sql.settings import Settings
 from dp4sql.sql.dialects import DIALECTS, DUCKDB, Dialect
 from dp4sql.sql.lower import lower
 from dp4sql.sql.render import Renderer
-from dp4sql.sql.scalars import literal
 
 log = logging.getLogger(__name__)
 
@@ -91,9 +91,8 @@ class Prepared:
     identities: tuple[Identity, ...] = ()
     """What each stage is known by when its release is kept."""
 
-    @property
-    def columns(self) -> tuple[OutputColumn, ...]:
-        return tuple(OutputColumn(c.name, c.type) for c in self.plan.columns)
+    def columns(self, settings: Settings) -> tuple[OutputColumn, ...]:
+        return errorbars.columns(self.plan, self.outputs, settings)
 
 
 def prepare(policies: PolicySet, sql: str, parameters: Parameters | None) -> Prepared:
@@ -132,7 +131,9 @@ def _explained(
         for _, call in plan.calls()
     )
     cost = priced(prepared, policies, settings, role)
-    return explanation(plan, cost, tuple(filter(None, reads)), tuple(chain(*calls)))
+    found = explanation(plan, cost, tuple(filter(None, reads)), tuple(chain(*calls)))
+    bars = errorbars.described(plan, prepared.outputs, settings)
+    return replace(found, error_columns=bars)
 
 
 def _stage_sql(
@@ -224,7 +225,7 @@ class Pipeline:
         else:
             given = None
         prepared = self._prepare(sql, given)
-        return Shape(prepared.columns, prepared.plan.parameters)
+        return Shape(prepared.columns(settings or Settings()), prepared.plan.parameters)
 
     def explain(
         self,
@@ -282,18 +283,22 @@ class Pipeline:
             *clamp_notices(prepared.plan, settings),
             *chain(*(c.notices for c in calls.values())),
         ]
+        columns = prepared.columns(settings)
         if self._observe:
-            return Released(prepared.columns, [], (*notices, *_observed(charges)))
+            return Released(columns, [], (*notices, *_observed(charges)))
         await self._charge(asked)
         try:
-            rows = await self._run(prepared, cost, calls, shelf, settings)
+            run = await self._run(prepared, cost, calls, shelf, settings)
+            answer = Answer(self._scratch, prepared.plan, prepared.outputs, cost, settings)
+            rows, widths = answer.of(run) if answer.light else await self._aside(answer.of, run)
         except (Exception, asyncio.CancelledError) as error:
             await asyncio.to_thread(self._close, asked.query, "failed", role)
             _say_charged(error, charges)
             raise
         await asyncio.to_thread(self._close, asked.query, "answered", role)
-        told = (*notices, *shelf.words(prepared.plan), *self._accounts(charges))
-        return Released(prepared.columns, rows, told)
+        simulated = errorbars.notices(prepared.outputs, widths)
+        told = (*notices, *simulated, *shelf.words(prepared.plan), *self._accounts(charges))
+        return Released(columns, rows, told)
 
     def _priced(self, asked: Asked) -> None:
         for journal in self._journals:
@@ -386,31 +391,25 @@ class Pipeline:
         calls: Mapping[int, Opened],
         shelf: Shelf,
         settings: Settings,
-    ) -> Rows:
-        plan = prepared.plan
-        tables: dict[int, tuple[tuple[tuple[str, Type], ...], Rows]] = {}
-        constants: dict[int, object] = {}
-        for index, stage in enumerate(plan.stages):
+    ) -> Run:
+        run = Run()
+        for index, stage in enumerate(prepared.plan.stages):
             match stage:
                 case Release():
-                    measured = await self._measured(prepared, index, constants, cost, shelf)
+                    measured = await self._measured(prepared, index, run.constants, cost, shelf)
                     rows = await self._aside(output_rows, stage, measured, settings.nonnegative)
-                    tables[index] = (stage.columns, rows)
-                case PublicRead(node, columns):
-                    sql = self._read(prepared, index, constants)
+                    run.measured[index], run.tables[index] = measured, (stage.columns, rows)
+                case PublicRead(columns=columns):
+                    sql = self._read(prepared, index, run.constants)
                     exact = await self.backend.fetch(sql, tuple(OutputColumn(*c) for c in columns))
-                    tables[index] = (columns, await self._aside(public_rows, stage, exact))
+                    run.tables[index] = (columns, await self._aside(public_rows, stage, exact))
                 case CallStage():
-                    tables[index] = (stage.columns, await calls[index].run())
+                    run.tables[index] = (stage.columns, await calls[index].run())
                 case ScalarStage(node, column, type):
                     only = ((column, type),)
-                    single = await self._aside(self._evaluate, node, only, tables, constants)
-                    constants[index] = single[0][0] if single else None
-        outputs = tuple((c.id, c.type) for c in plan.columns)
-        final = (plan.final, outputs, tables, constants)
-        if _direct(plan.final, outputs) is not None:
-            return self._evaluate(*final)
-        return await self._aside(self._evaluate, *final)
+                    found = await self._aside(evaluate, self._scratch, node, only, run)
+                    run.constants[index] = found[0][0] if found else None
+        return run
 
     def _read(self, prepared: Prepared, index: int, constants: Mapping[int, object]) -> str:
         if not constants:
@@ -453,26 +452,6 @@ class Pipeline:
                 sql = histogram_sql(stage, i, facts, self.dialect, constants)
                 found[i] = await self.backend.fetch(sql, (*keys, *extra))
         return found
-
-    def _evaluate(
-        self,
-        node: Node,
-        outputs: tuple[tuple[str, Type], ...],
-        tables: Mapping[int, tuple[tuple[tuple[str, Type], ...], Rows]],
-        constants: Mapping[int, object],
-    ) -> Rows:
-        """Post-processing; a plain choice of columns needs no engine."""
-        direct = _direct(node, outputs)
-        if direct is not None:
-            stage, indices = direct
-            return [tuple(row[i] for i in indices) for row in tables[stage][1]]
-        sql = Renderer(DUCKDB, constants).statement(
-            node, tuple((id, f"c{i}") for i, (id, _) in enumerate(outputs))
-        )
-        rows = self._scratch.evaluate({f"stage{i}": _table(*t) for i, t in tables.items()}, sql)
-        return [
-            tuple(fit(v, type) for v, (_, type) in zip(row, outputs, strict=True)) for row in rows
-        ]
 
     # ------------------------------------------------------------ words
 
@@ -558,37 +537,3 @@ def _say_charged(error: BaseException, charges: Sequence[Charge]) -> None:
 def _typed(parameters: Sequence[Value], types: Sequence[Type | None]) -> Parameters:
     known = [*types, *([None] * len(parameters))]
     return tuple((value, known[i] or Type("unknown")) for i, value in enumerate(parameters))
-
-
-def _direct(node: Node, outputs: tuple[tuple[str, Type], ...]) -> tuple[int, list[int]] | None:
-    """The stage and its columns, when `node` only picks and renames columns of one stage."""
-    wanted = [id for id, _ in outputs]
-    while isinstance(node, Project):
-        passed = dict(node.outputs)
-        picked = [passed[id] for id in wanted]
-        if not all(isinstance(expr, Col) for expr in picked):
-            return None
-        wanted = [expr.id for expr in picked if isinstance(expr, Col)]
-        node = node.child
-    if not isinstance(node, Fetched):
-        return None
-    index = [id for id, _ in node.columns]
-    return node.stage, [index.index(id) for id in wanted]
-
-
-def _table(columns: tuple[tuple[str, Type], ...], rows: Rows) -> tuple[list[str], str]:
-    definitions = [f"c{i} {_scratch_type(type)}" for i, (_, type) in enumerate(columns)] or [
-        "one INTEGER"
-    ]
-    cells = [
-        "("
-        + (", ".join(literal(v, t, DUCKDB) for v, (_, t) in zip(row, columns, strict=True)) or "1")
-        + ")"
-        for row in rows
-    ]
-    return definitions, ", ".join(cells)
-
-
-def _scratch_type(type: Type) -> str:
-    """Integers get room to grow; numbers without a declared scale are double precision."""
-    return "HUGEINT" if type.kind in ("smallint", "integer", "bigint") else DUCKDB.type_name(type)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import duckdb
 
@@ -150,9 +150,16 @@ class Scratch:
         _lock_down(self._connection)
 
     def evaluate(
-        self, tables: Mapping[str, tuple[Sequence[str], str]], sql: str
+        self,
+        tables: Mapping[str, tuple[Sequence[str], str]],
+        sql: str,
+        arrays: Mapping[str, Mapping[str, Any]] | None = None,
+        setup: Sequence[str] = (),
     ) -> list[tuple[Value, ...]]:
-        """Create each table (column definitions, VALUES text or '') and run `sql` over them."""
+        """Create each table (column definitions, VALUES text or '') and run `sql` over them.
+
+        arrays: further tables, as numpy columns. setup: statements that come before `sql`.
+        """
         cursor = self._connection.cursor()
         try:
             for name, (definitions, values) in tables.items():
@@ -160,6 +167,10 @@ class Scratch:
                 cursor.execute(f"CREATE TEMP TABLE {name} ({', '.join(definitions)})")
                 if values:
                     cursor.execute(f"INSERT INTO {name} VALUES {values}")
+            for name, columns in (arrays or {}).items():
+                cursor.register(name, dict(columns))
+            for statement in setup:
+                cursor.execute(statement)
             result: list[tuple[Value, ...]] = cursor.execute(sql).fetchall()
             return result
         except duckdb.Error as error:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dp4sql.mechanisms.measure import Quantity
 from dp4sql.mechanisms.stages import Measurement, Plan, Price
-from dp4sql.noise import half_width
+from dp4sql.noise import half_width, selection_shortfall
 
 
 @dataclass(frozen=True, slots=True)
 class MeasurementReport:
-    """One noisy column below the output. `bounds`, `scale` and `half_width` are in the answer's units."""
+    """One noisy column below the output. `bounds`, `scale` and `half_width` are in the answer's units; those
+    of a rank in rows."""
 
     sql: str
     kind: str
@@ -49,6 +52,7 @@ class Explanation:
     public: bool
     calls: tuple[str, ...] = ()
     derivation_hash: str = ""
+    error_columns: tuple[str, ...] = ()
 
     def text(self) -> str:
         return "\n".join(self.lines())
@@ -69,6 +73,8 @@ class Explanation:
         for policy, tree in self.derivations.items():
             yield f"derivation under policy {policy}:"
             yield from (f"  {line}" for line in tree.splitlines())
+        if self.error_columns:
+            yield f"error columns: {', '.join(self.error_columns)}"
         price = ", ".join(f"{p} {short(c)}" for p, c in self.charges.items())
         yield f"price (epsilon): {price}"
 
@@ -89,6 +95,7 @@ class Explanation:
             "derivations": {p: tree.splitlines() for p, tree in self.derivations.items()},
             "reads": list(self.reads),
             "calls": list(self.calls),
+            "error_columns": list(self.error_columns),
         }
 
 
@@ -96,9 +103,17 @@ def _measurement_lines(m: MeasurementReport) -> Iterator[str]:
     for policy, bound in m.bounds.items():
         yield f"{m.sql}: {short(bound)} under policy {policy}"
     if m.scale:
-        yield f"{m.sql}: noise scale {short(m.scale)}, 95 % within +-{short(m.half_width)}"
+        yield f"{m.sql}: {noise(m)}"
     else:
         yield f"{m.sql}: exact"
+
+
+def noise(m: MeasurementReport) -> str:
+    """Scale and half-width; a selection's are in ranks, that is in rows."""
+    if m.kind == "rank":
+        rows = short(m.half_width)
+        return f"noise scale {short(m.scale)}, 95 % within {rows} rows of the best candidate"
+    return f"noise scale {short(m.scale)}, 95 % within +-{short(m.half_width)}"
 
 
 def _aggregate_json(a: AggregateBound) -> dict[str, Any]:
@@ -137,9 +152,16 @@ def report(measurement: Measurement, scale: Fraction) -> MeasurementReport:
         unit=q.unit,
         bounds=_bounds(measurement),
         scale=scale * unit,
-        half_width=half_width(scale) * unit,
+        half_width=_half_width(q, scale) * unit,
         losses={p: b / scale if b else Fraction(0) for p, b in measurement.bounds.items()},
     )
+
+
+def _half_width(q: Quantity, scale: Fraction) -> int:
+    """In units; for a rank how many rows the chosen candidate is off the best one, or fewer."""
+    if q.rank is None:
+        return half_width(scale)
+    return math.ceil(selection_shortfall(q.rank.candidates, scale) / (q.rank.below + q.rank.above))
 
 
 def _unit(measurement: Measurement) -> Fraction:

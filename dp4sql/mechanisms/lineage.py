@@ -128,12 +128,13 @@ class Lineage:
         return frozenset(found)
 
     def _fetched(self, node: Fetched) -> Traced:
+        """Columns by place; a row number may follow them."""
         stage = self.stages[node.stage]
         noisy = noisy_columns(stage)
         own = stage.columns if isinstance(stage, Release | CallStage) else node.columns
         found = {
             id: Source(node.stage, name)
-            for (id, _), (name, _) in zip(node.columns, own, strict=True)
+            for (id, _), (name, _) in zip(node.columns, own, strict=False)
             if name in noisy
         }
         sources = {id: frozenset({found[id]}) if id in found else NONE for id, _ in node.columns}

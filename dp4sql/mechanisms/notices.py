@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dp4sql.mechanisms.explain import report, short
+from dp4sql.mechanisms.explain import MeasurementReport, noise, report
 from dp4sql.mechanisms.stages import Plan, Price
 from dp4sql.settings import Settings
 
@@ -13,15 +13,19 @@ def noise_notices(plan: Plan, cost: Price) -> tuple[str, ...]:
     found = []
     for stage, release in plan.releases():
         for column in release.built:
-            name = names.get(column.agg.id, column.agg.function)
+            name = names.get(column.agg.id)
             for i in column.measurements:
                 r = report(release.measurements[i], cost.scales[stage, i])
-                what = name if len(column.measurements) == 1 else f"{name}, its {r.kind}"
                 if r.scale:
-                    found.append(
-                        f"{what}: noise scale {short(r.scale)}, 95 % within +-{short(r.half_width)}"
-                    )
+                    found.append(f"{_shown(name, len(column.measurements), r)}: {noise(r)}")
     return tuple(dict.fromkeys(found))
+
+
+def _shown(name: str | None, measurements: int, r: MeasurementReport) -> str:
+    """The output column, or what an aggregate that is in none of them measures."""
+    if name is None:
+        return r.sql
+    return name if measurements == 1 else f"{name}, its {r.kind.replace('_', ' of ')}"
 
 
 def clamp_notices(plan: Plan, settings: Settings) -> tuple[str, ...]:

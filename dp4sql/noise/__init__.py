@@ -3,7 +3,8 @@
 from dp4sql.noise.draws import bernoulli, choose, randbelow
 from dp4sql.noise.gaussian import gaussian, gaussian_scale
 from dp4sql.noise.laplace import half_width, laplace
-from dp4sql.noise.selection import select
+from dp4sql.noise.selection import select, selection_shortfall
+from dp4sql.noise.simulation import simulated_laplace
 
 __all__ = [
     "bernoulli",
@@ -14,4 +15,6 @@ __all__ = [
     "laplace",
     "randbelow",
     "select",
+    "selection_shortfall",
+    "simulated_laplace",
 ]

@@ -14,7 +14,7 @@ from dp4sql.catalog.lexer import Statement
 from dp4sql.catalog.route import Route
 from dp4sql.catalog.service import Catalog
 from dp4sql.catalog.upstream import Described, Relayed, Upstream
-from dp4sql.errors import Dp4sqlError, Unsupported
+from dp4sql.errors import Dp4sqlError, StalePlan
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.types import parse_type
 from dp4sql.rows import OutputColumn, Released
@@ -108,11 +108,17 @@ class Answers:
         shape = self._served().pipeline.describe(text, declared, own)
         types = tuple(shape.parameters)
         shown = tuple(oid_of(_text_if_unknown(type)) for type in types)
-        return replace(bare, oids=shown, types=types, fields=fields_of(shape.columns))
+        fields = fields_of(shape.columns)
+        return replace(
+            bare, oids=shown, types=types, fields=fields, error_columns=own.error_columns
+        )
 
     async def _current(self, prepared: Prepared) -> Prepared:
-        """The same under the policy file that holds now, or a refusal in Postgres's words."""
-        if prepared.served is self._served():
+        """The same under the policy file and settings that hold now, or a refusal in Postgres's words."""
+        own = self._state.current.own
+        described = prepared.fields is not None and prepared.route == "private"
+        same = not described or prepared.error_columns == own.error_columns
+        if prepared.served is self._served() and same:
             return prepared
         assert prepared.command is not None
         again = await self.prepare(
@@ -122,9 +128,9 @@ class Answers:
             describe=prepared.fields is not None,
         )
         if (again.fields, again.oids) != (prepared.fields, prepared.oids):
-            raise Unsupported(
+            raise StalePlan(
                 "cached plan must not change result type",
-                hint="The policy file has changed. Prepare the statement again.",
+                hint="The policy file, or dp4sql.error_columns, has changed. Prepare the statement again.",
             )
         return again
 

@@ -30,6 +30,7 @@ class Prepared:
     `route` is None where the session itself answers; `types` are the parameters' types for the
     pipeline, `oids` the same for the client. `inner` is the query inside EXPLAIN, COPY and DECLARE.
     `served` is what answered when all this was found out.
+    `error_columns` is the setting that `fields` were described under.
     """
 
     statement: Statement
@@ -40,6 +41,7 @@ class Prepared:
     fields: tuple[Field, ...] | None = None
     inner: Prepared | None = None
     served: object = None
+    error_columns: bool = False
 
 
 @dataclass(frozen=True, slots=True)

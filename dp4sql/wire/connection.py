@@ -139,5 +139,5 @@ class Connection:
 
 def fields_of(error: Dp4sqlError) -> dict[str, str]:
     fields = {"C": error.sqlstate, "M": error.message}
-    optional = {"D": error.detail, "H": error.hint, "P": error.position}
+    optional = {"D": error.detail, "H": error.hint, "P": error.position, "R": error.routine}
     return fields | {code: str(value) for code, value in optional.items() if value is not None}

@@ -431,7 +431,7 @@ def notice_response(severity: str, fields: Mapping[str, str]) -> bytes:
 
 
 def _report(severity: str, fields: Mapping[str, str]) -> bytes:
-    """Fields by their one-letter codes: C sqlstate, M message, D detail, H hint, P position."""
+    """Fields by their one-letter codes: C sqlstate, M message, D detail, H hint, P position, R routine."""
     everything = {"S": severity, "V": severity, **fields}
     parts = [code.encode() + _text(text.replace("\0", "")) for code, text in everything.items()]
     return b"".join(parts) + b"\0"

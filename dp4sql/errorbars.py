@@ -1,0 +1,299 @@
+"""95 % half-widths of an answer's noisy columns.
+
+A count or a sum has the half-width of its noise. What is made of several, or by a formula, has one for each
+row by simulation: the query's own arithmetic over fresh draws of the same noise around the released values
+(`dp4sql.mechanisms.simulate`), in one statement over all draws (`dp4sql.mechanisms.replicas`).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from dp4sql.algebra.nodes import Node
+from dp4sql.algebra.types import DOUBLE, NUMBERS, Value
+from dp4sql.backends.duckdb import Scratch
+from dp4sql.errors import EngineError
+from dp4sql.mechanisms.explain import report
+from dp4sql.mechanisms.lineage import Lineage, Output, Source
+from dp4sql.mechanisms.replicas import Identifier, Ids, NotSimulated, Replicator, loosened
+from dp4sql.mechanisms.simulate import CONFIDENCE, draws_for, half_widths, replicas
+from dp4sql.mechanisms.stages import Plan, Price, Release, ScalarStage
+from dp4sql.postprocess import Rows, Run, chosen, evaluate, fitted, scratch_type, table
+from dp4sql.rows import OutputColumn
+from dp4sql.settings import Settings
+from dp4sql.sql.dialects import DUCKDB
+from dp4sql.sql.render import Renderer
+
+log = logging.getLogger(__name__)
+
+MOST_BINS: Final = 20_000
+"""Answers made of more released rows than this, by more than choosing columns, are not simulated."""
+SAMPLE: Final = 1000
+
+Width: TypeAlias = float | None
+Widths: TypeAlias = Mapping[int, Sequence[Width]]
+Kind: TypeAlias = Literal["exact", "stated", "simulated", "unknown"]
+
+
+def kind(plan: Plan, output: Output) -> Kind:
+    """How the half-width of an output is found. Selections (MIN, MAX, percentiles) and what functions in FROM
+    release have noise whose effect cannot be told without data."""
+    stages = [plan.stages[source.stage] for source in output.sources]
+    if output.type.kind not in NUMBERS or not any(isinstance(s, Release) for s in stages):
+        return "exact"
+    if not all(_additive(plan, source) for source in output.sources):
+        return "unknown"
+    same = output.same
+    return "stated" if same is not None and len(_measured(plan, same)) == 1 else "simulated"
+
+
+def _measured(plan: Plan, source: Source) -> tuple[int, ...]:
+    stage = plan.stages[source.stage]
+    assert isinstance(stage, Release)
+    return next(c.measurements for c in stage.built if c.agg.id == source.column)
+
+
+def _additive(plan: Plan, source: Source) -> bool:
+    stage = plan.stages[source.stage]
+    return isinstance(stage, Release) and all(
+        stage.measurements[i].quantity.rank is None for i in _measured(plan, source)
+    )
+
+
+def columns(plan: Plan, outputs: Sequence[Output], settings: Settings) -> tuple[OutputColumn, ...]:
+    """The columns of the answer: with dp4sql.error_columns a half-width after each noisy number."""
+    found = []
+    for output in outputs:
+        found.append(OutputColumn(output.name, output.type))
+        if settings.error_columns and kind(plan, output) != "exact":
+            found.append(OutputColumn(f"{output.name}_ci95", DOUBLE))
+    return tuple(found)
+
+
+_WORDS: Final = {
+    "stated": "that of the noise",
+    "simulated": "simulated",
+    "unknown": "NULL: not known without data",
+}
+
+
+def described(plan: Plan, outputs: Sequence[Output], settings: Settings) -> tuple[str, ...]:
+    """The added columns, and where their values come from, for EXPLAIN."""
+    kinds = {o.name: kind(plan, o) for o in outputs} if settings.error_columns else {}
+    return tuple(f"{name}_ci95 ({_WORDS[k]})" for name, k in kinds.items() if k != "exact")
+
+
+# ---------------------------------------------------------------- an answer
+
+
+class Answer:
+    """Evaluates the last step of a run, with the half-widths of its columns."""
+
+    def __init__(
+        self,
+        scratch: Scratch,
+        plan: Plan,
+        outputs: Sequence[Output],
+        cost: Price,
+        settings: Settings,
+    ) -> None:
+        self._scratch, self._plan, self._cost, self._settings = scratch, plan, cost, settings
+        self._kinds = [kind(plan, output) for output in outputs]
+        self._ids: Ids = tuple((c.id, c.type) for c in plan.columns)
+        self._simulated = [i for i, k in enumerate(self._kinds) if k == "simulated"]
+        self._stated = {
+            i: self._width(o.same) for i, o in enumerate(outputs) if self._kinds[i] == "stated"
+        }
+
+    @property
+    def light(self) -> bool:
+        """Whether rows are released ones as they are."""
+        picks = chosen(self._plan.final, [id for id, _ in self._ids]) is not None
+        return picks and not self._simulated
+
+    def of(self, run: Run) -> tuple[Rows, Widths]:
+        """The answer's rows, and the half-widths of what was simulated: of all rows, or of some."""
+        rows, widths = self._simulate(run)
+        if self._settings.error_columns:
+            rows = [self._widened(row, n, widths) for n, row in enumerate(rows)]
+        return rows, widths
+
+    def _widened(self, row: tuple[Value, ...], n: int, widths: Widths) -> tuple[Value, ...]:
+        found: list[Value] = []
+        for i, value in enumerate(row):
+            found.append(value)
+            match self._kinds[i]:
+                case "stated":
+                    found.append(self._stated[i] if value is not None else None)
+                case "simulated":
+                    found.append(widths[i][n] if i in widths else None)
+                case "unknown":
+                    found.append(None)
+        return tuple(found)
+
+    def _width(self, source: Source | None) -> float:
+        assert source is not None
+        (i,) = _measured(self._plan, source)
+        stage = self._plan.stages[source.stage]
+        assert isinstance(stage, Release)
+        return float(report(stage.measurements[i], self._cost.scales[source.stage, i]).half_width)
+
+    def _scales(self, stage: int, release: Release) -> list[Fraction]:
+        return [self._cost.scales[stage, i] for i in range(len(release.measurements))]
+
+    # ------------------------------------------------------------ simulation
+
+    def _simulate(self, run: Run) -> tuple[Rows, Widths]:
+        final = self._plan.final
+        direct = chosen(final, [id for id, _ in self._ids])
+        if self._simulated and direct is None:
+            try:
+                return self._combined(run)
+            except (EngineError, NotSimulated) as error:
+                log.info("half-widths were not simulated: %s", error)
+        rows = evaluate(self._scratch, final, self._ids, run)
+        return rows, self._direct(run, *direct) if self._simulated and direct else {}
+
+    def _direct(self, run: Run, index: int, picked: list[int]) -> Widths:
+        """Rows are bins: each column's formula alone."""
+        release = self._plan.stages[index]
+        assert isinstance(release, Release)
+        names = {i: release.columns[picked[i]][0] for i in self._simulated}
+        bins = len(run.tables[index][1])
+        every = 1 if self._settings.error_columns else -(-bins // SAMPLE)
+        found = half_widths(
+            release,
+            run.measured[index],
+            self._scales(index, release),
+            list(names.values()),
+            max(1, every),
+        )
+        return {i: found[name] for i, name in names.items()}
+
+    def _combined(self, run: Run) -> tuple[Rows, Widths]:
+        """The answer with the identity of its rows, and the half-widths by that identity."""
+        tree, identity = Identifier().identified(self._plan.final)
+        every = evaluate(self._scratch, tree, (*self._ids, *identity), run)
+        width = len(self._ids)
+        found = self._simulation(run, tree, identity)
+        none = (None,) * len(self._simulated)
+        widths = [found.get(row[width:], none) for row in every]
+        by_column = {i: [w[n] for w in widths] for n, i in enumerate(self._simulated)}
+        return [row[:width] for row in every], by_column
+
+    def _simulation(self, run: Run, tree: Node, identity: Ids) -> dict[Any, tuple[Width, ...]]:
+        bins = sum(len(run.tables[i][1]) for i in run.measured)
+        if bins > MOST_BINS:
+            raise NotSimulated(f"{bins} released rows")
+        lineage = Lineage(self._plan.stages)
+        scalars = {i for i, sources in lineage.scalars.items() if sources}
+        draws = draws_for(bins)
+        replicator = Replicator(run.measured.keys(), scalars, draws)
+        node, draw = replicator.node(loosened(tree, lineage))
+        if draw is None:
+            raise NotSimulated("no draw reaches the answer")
+        wanted = [self._ids[i][0] for i in self._simulated]
+        names = [
+            *((id, f"i{n}") for n, (id, _) in enumerate(identity)),
+            *((id, f"v{n}") for n, id in enumerate(wanted)),
+            (draw, "d"),
+        ]
+        text = Renderer(DUCKDB, run.constants).statement(node, tuple(names))
+        rows = self._replicated(
+            run, replicator, scalars, draws, _summary(text, len(identity), len(wanted), draws)
+        )
+        keys = fitted([row[: len(identity)] for row in rows], identity)
+        return {
+            key: tuple(map(_finite, row[len(identity) :]))
+            for key, row in zip(keys, rows, strict=True)
+        }
+
+    def _replicated(
+        self, run: Run, replicator: Replicator, scalars: set[int], draws: int, sql: str
+    ) -> Rows:
+        """Rows of `sql` over tables that hold every draw."""
+        tables, arrays, setup = {}, {}, []
+        for i, stage in enumerate(self._plan.stages):
+            match stage:
+                case Release():
+                    tables[f"released{i}"] = table(*run.tables[i])
+                    drawn = replicas(stage, run.measured[i], self._scales(i, stage), draws)
+                    arrays[f"draws{i}"] = _arrays(drawn, draws, len(run.tables[i][1]))
+                    setup.append(_replica_table(i, stage, list(drawn)))
+                case ScalarStage(node, column) if i in scalars:
+                    setup.append(self._scalar_table(i, node, column, run, replicator))
+                case ScalarStage():
+                    pass
+                case _:
+                    tables[f"stage{i}"] = table(*run.tables[i])
+        return self._scratch.evaluate(tables, sql, arrays, setup)
+
+    def _scalar_table(
+        self, i: int, node: Node, column: str, run: Run, replicator: Replicator
+    ) -> str:
+        below, draw = replicator.node(node)
+        if draw is None:
+            raise NotSimulated("no draw reaches a scalar")
+        text = Renderer(DUCKDB, run.constants).statement(below, ((column, "c0"), (draw, "c1")))
+        return f"CREATE TEMP TABLE stage{i} AS SELECT FIRST(c0) AS c0, c1 FROM ({text}) GROUP BY c1"
+
+
+def _arrays(drawn: dict[str, Any], draws: int, bins: int) -> dict[str, Any]:
+    numbers = np.arange((draws + 1) * bins)
+    values = {f"v{n}": array.ravel() for n, array in enumerate(drawn.values())}
+    return {"r": numbers % bins, "d": numbers // bins, **values}
+
+
+def _replica_table(i: int, release: Release, drawn: Sequence[str]) -> str:
+    """Released rows once a draw, in their own types."""
+    items = []
+    for n, (id, type) in enumerate(release.columns):
+        new = f"TRY_CAST(a.v{drawn.index(id)} AS {scratch_type(type)})" if id in drawn else ""
+        items.append(f"{new or f'r.c{n}'} AS c{n}")
+    last = len(release.columns)
+    items += [f"a.r AS c{last}", f"a.d AS c{last + 1}"]
+    return (
+        f"CREATE TEMP TABLE stage{i} AS SELECT {', '.join(items)} "
+        f"FROM draws{i} AS a JOIN released{i} AS r ON a.r = r.c{last}"
+    )
+
+
+def _summary(text: str, keys: int, values: int, draws: int) -> str:
+    """For each row of draw 0 how far the other draws lie from it; NULL where most do not have the row."""
+    same = "".join(f" AND s.i{n} IS NOT DISTINCT FROM z.i{n}" for n in range(keys))
+    names = [f"z.i{n}" for n in range(keys)]
+    items = [*names]
+    for n in range(values):
+        away = f"ABS(CAST(s.v{n} AS DOUBLE) - CAST(z.v{n} AS DOUBLE))"
+        items.append(
+            f"CASE WHEN COUNT({away}) * 2 > {draws} THEN QUANTILE_CONT({away}, {CONFIDENCE}) END"
+        )
+    group = f" GROUP BY {', '.join(names)}" if names else ""
+    return (
+        f"WITH s AS MATERIALIZED ({text}) SELECT {', '.join(items)} "
+        f"FROM s JOIN s AS z ON z.d = 0 AND s.d > 0{same}{group}"
+    )
+
+
+def _finite(value: Value) -> Width:
+    return value if isinstance(value, float) and math.isfinite(value) else None
+
+
+# ---------------------------------------------------------------- words
+
+
+def notices(outputs: Sequence[Output], widths: Widths) -> Iterator[str]:
+    """One line for each simulated column: the half-width of the only row, or the median."""
+    for i, found in widths.items():
+        known = [w for w in found if w is not None]
+        if known:
+            over = f", the median of {len(known)} rows" if len(found) > 1 else ""
+            middle = statistics.median(known)
+            yield f"{outputs[i].name}: 95 % within about +-{middle:.4g} (simulated{over})"

@@ -1,0 +1,124 @@
+"""What the noise does to results, by drawing it afresh: released integers plus new noise of the same law.
+
+The released value stands in for the truth, so the spread of the replicas around it is the spread of the
+answer around the truth. Means and spreads are not kept in their range here, nor counts at 0 or more: an
+answer at the end of its range would seem to have no error, and one that is drawn into the range only comes
+closer to the truth. All of it is post-processing of released integers; no data is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from dp4sql.mechanisms.measure import Column
+from dp4sql.mechanisms.release import Measured
+from dp4sql.mechanisms.stages import Measurement, Release
+from dp4sql.noise import simulated_laplace
+
+CONFIDENCE: Final = 0.95
+MOST_DRAWS: Final = 500
+LEAST_DRAWS: Final = 100
+CELLS: Final = 500_000
+BLOCK: Final = 2000
+
+
+def draws_for(bins: int) -> int:
+    """How many draws are worth their time for so many bins."""
+    return max(LEAST_DRAWS, min(MOST_DRAWS, CELLS // max(1, bins)))
+
+
+def replicas(
+    release: Release,
+    found: Measured,
+    scales: Sequence[Fraction],
+    draws: int,
+    bins: slice = slice(None),
+) -> dict[str, Any]:
+    """For each simulated column an array [draw, bin] of floats, NaN for NULL; draw 0 is what was released."""
+    drawn = [
+        _drawn(m, values[bins], scale, draws)
+        for m, values, scale in zip(release.measurements, found.noisy, scales, strict=True)
+    ]
+    return {column.agg.id: _built(column, release.measurements, drawn) for column in release.built}
+
+
+def _drawn(m: Measurement, values: Sequence[int], scale: Fraction, draws: int) -> Any:
+    """What was selected (a rank) stays: how it would fall again depends on data."""
+    released = np.array([float(v) for v in values])
+    found = np.repeat(released[np.newaxis], draws + 1, axis=0)
+    if scale and m.quantity.rank is None:
+        found[1:] += simulated_laplace(scale, (draws, len(released)))
+    return found
+
+
+def _built(column: Column, measurements: Sequence[Measurement], drawn: Sequence[Any]) -> Any:
+    """The formulas of `release.output_rows` on arrays, without what keeps results in range."""
+    total, *rest = (drawn[i] for i in column.measurements)
+    quantity = measurements[column.measurements[0]].quantity
+    unit, function = float(quantity.unit), column.agg.function
+    if function.startswith("count"):
+        return total
+    if function in ("sum", "sum_distinct"):
+        return total * unit
+    if quantity.rank is not None:
+        return float(quantity.rank.first) + total * float(quantity.rank.step)
+    if function == "avg":
+        mean = float(quantity.center) + total * unit / np.maximum(rest[0], 1)
+        noisy = measurements[column.measurements[1]].private
+        return mean if noisy else np.where(rest[0] < 1, np.nan, mean)
+    return _spread(function, total, rest[0], rest[1]) * _power(function, unit)
+
+
+def _spread(function: str, s1: Any, s2: Any, count: Any) -> Any:
+    """Variance, or its root; below 0 the root continues as the odd function that it is there."""
+    n = np.maximum(count, 2)
+    variance = (s2 - s1 * s1 / n) / (n - 1 if function.endswith("samp") else n)
+    if function.startswith("stddev"):
+        return np.sign(variance) * np.sqrt(np.abs(variance))
+    return variance
+
+
+def _power(function: str, unit: float) -> float:
+    return unit if function.startswith("stddev") else unit * unit
+
+
+def _most(column: Column, measurements: Sequence[Measurement]) -> float:
+    """No answer is further off than its range is wide."""
+    quantity = measurements[column.measurements[0]].quantity
+    width = float((quantity.high - quantity.low) * quantity.unit)
+    match column.agg.function:
+        case "avg":
+            return width
+        case "stddev_samp" | "stddev_pop":
+            return width / math.sqrt(2)
+        case "var_samp" | "var_pop":
+            return width * width / 2
+        case _:
+            return math.inf
+
+
+def half_widths(
+    release: Release,
+    found: Measured,
+    scales: Sequence[Fraction],
+    wanted: Sequence[str],
+    every: int = 1,
+) -> Mapping[str, list[float | None]]:
+    """Half-widths of released columns as they are, for each bin (or each `every`-th), in blocks."""
+    most = {c.agg.id: _most(c, release.measurements) for c in release.built}
+    bins = len(found.noisy[0]) if found.noisy else 0
+    draws = draws_for(-(-bins // every))
+    widths: dict[str, list[float | None]] = {column: [] for column in wanted}
+    for start in range(0, bins, BLOCK * every):
+        part = slice(start, start + BLOCK * every, every)
+        columns = replicas(release, found, scales, draws, part)
+        for column in wanted:
+            values = columns[column]
+            away = np.quantile(np.abs(values[1:] - values[0]), CONFIDENCE, axis=0)
+            widths[column] += [None if np.isnan(w) else min(float(w), most[column]) for w in away]
+    return widths
