@@ -426,8 +426,12 @@ def _anchor(facts: Facts, node: Node) -> Anchor | None:
             if below is None or residual is not None or not facts.key_join(left, right, pairs):
                 return None
             return replace(below, total=False)
-        case _:
+        case Aggregate() | Distinct() | UnionAll() | Values() | Series() | Fetched():
             return None
+        case Sort() | Limit():
+            return None
+        case _:
+            assert_never(node)
 
 
 def _join_anchor(facts: Facts, node: Join) -> Anchor | None:

@@ -101,6 +101,16 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
 }
 
 
+REWRITES: Final[Mapping[str, str]] = {
+    "recursive": "Write the steps out as joins, as many as are needed.",
+    "sample": "Leave it out: an answer from all rows needs no more noise.",
+    "grouping_sets": "Ask one query for each grouping.",
+    "rollup": "Ask one query for each grouping.",
+    "cube": "Ask one query for each grouping.",
+}
+"""What to write instead of an argument that is refused, by its name."""
+
+
 def check(tree: exp.Expr) -> exp.Expr:
     """`tree`, or Unsupported at the first argument that the lowering does not know.
 
@@ -118,5 +128,7 @@ def check(tree: exp.Expr) -> exp.Expr:
                 shown = (
                     f"{type(node).__name__.upper()} ... {name.strip('_').upper().replace('_', ' ')}"
                 )
-                raise Unsupported(f"{shown} is not supported", position=position(node))
+                raise Unsupported(
+                    f"{shown} is not supported", hint=REWRITES.get(name), position=position(node)
+                )
     return tree

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
@@ -83,6 +84,12 @@ def fold(op: str, left: Expr, right: Expr, result: Type) -> Expr | None:
     return Lit(int(value) if is_integer(result) else value, result)
 
 
+REWRITES: Final[Mapping[type[exp.Expr], str]] = {
+    exp.All: "Compare with the MAX or MIN of the subquery, or use NOT EXISTS.",
+    **dict.fromkeys((exp.Rollup, exp.Cube, exp.GroupingSets), "Ask one query for each grouping."),
+}
+
+
 def unknown(e: exp.Expr) -> Exception:
     at = position(e)
     if isinstance(e, (exp.Exists, exp.Any)):
@@ -110,4 +117,6 @@ def unknown(e: exp.Expr) -> Exception:
         )
     if isinstance(e, exp.Star):
         return SyntaxError_("* is not allowed here", position=at)
-    return Unsupported(f"{type(e).__name__} expressions are not supported", position=at)
+    return Unsupported(
+        f"{type(e).__name__} expressions are not supported", hint=REWRITES.get(type(e)), position=at
+    )

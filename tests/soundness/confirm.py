@@ -15,7 +15,7 @@ from dp4sql.mechanisms.explain import MeasurementReport
 
 from .claims import SLACK, Answer, Case, answer, distances, exceeds
 from .engines import DuckDB
-from .world import Database
+from .world import Database, seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,9 @@ def confirm(
     keys = len(case.query.keys)
     sides = []
     for database in (before, after):
-        duck.load(database)
+        duck.load(seen(case.world, database))
         client = answer(duck.rows(case.sql), keys) if case.probes else {}
+        duck.load(database)
         sides.append((client, [duck.table(sql) for sql in case.explanation.reads]))
     (left, reads), (right, others) = sides
     for claim in case.claims(policy):

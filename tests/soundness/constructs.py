@@ -12,6 +12,7 @@ CONSTRUCTS = (
     "over a nullable foreign key",
     "over a declared size",
     "over a diamond",
+    "over a truncated table",
     "private for two entities",
     # joins
     "key join",

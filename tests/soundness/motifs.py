@@ -127,47 +127,47 @@ class Motifs:
         return Block(f"{left.text} {kind} {right.text} ON {on}", scope, ())
 
     def counted(self) -> Block:
-        """For each parent something about its children, for those without any too."""
-        blocks, left, right = self.blocks, self.parent, self.child
+        """For each parent, or all parents that share a value, something about the children; for those without
+        any too."""
+        left, right = self.parent, self.child
         if self.rng.random() < 0.25:
             left, right = right, left
-        pairs = self._along(self.child, self.parent)
-        key = blocks.world.tables[_table(left)].key
-        keys = [var for var in left.columns if var.name in key]
-        if self.rng.random() < 0.3:
-            keys = [self.rng.choice(left.columns)]
-        keys += [var for var in left.columns if var not in keys and self.rng.random() < 0.2]
-        text, made = blocks.inner_aggregate(right.columns)
-        name = blocks.fresh("n")
-        on = " AND ".join(equal(pairs)) or "TRUE"
-        grouped = ", ".join(var.text for var in keys)
-        blocks.tags |= {"LEFT JOIN", "inner GROUP BY", "outer join grouped by its left side"}
-        return self._outside(
-            f"SELECT {', '.join(f'{v.text} AS {v.name}' for v in keys)}, {text} AS {name} "
-            f"FROM {left.text} LEFT JOIN {right.text} ON {on} GROUP BY {grouped}",
-            (*(replace(var, relation="") for var in keys), replace(made, name=name)),
-        )
+        on = " AND ".join(equal(self._along(self.child, self.parent))) or "TRUE"
+        key = self.blocks.world.tables[_table(left)].key
+        keys = tuple(var for var in left.columns if var.name in key)
+        others = [var for var in left.columns if var not in keys]
+        if others and self.rng.random() < 0.4:
+            keys = (self.rng.choice(others),)
+        elif others and self.rng.random() < 0.3:
+            keys = (*keys, self.rng.choice(others))
+        self.blocks.tags |= {"LEFT JOIN", "outer join grouped by its left side"}
+        text, columns = self._grouped(f"{left.text} LEFT JOIN {right.text} ON {on}", keys, right)
+        return self._outside(text, columns, columns[-1:])
 
     def regrouped(self) -> Block:
         """Children grouped by what they refer to."""
-        keys = [_named(self.child, column) for column in self.link.reference.columns]
-        text, made = self.blocks.inner_aggregate(self.child.columns)
-        name = self.blocks.fresh("n")
-        self.blocks.tags.add("inner GROUP BY")
-        return self._outside(
-            f"SELECT {', '.join(f'{v.text} AS {v.name}' for v in keys)}, {text} AS {name} "
-            f"FROM {self.child.text} GROUP BY {', '.join(v.text for v in keys)}",
-            (*(replace(var, relation="") for var in keys), replace(made, name=name)),
-        )
+        keys = tuple(_named(self.child, column) for column in self.link.reference.columns)
+        text, columns = self._grouped(self.child.text, keys, self.child)
+        return self._outside(text, columns, columns[:-1])
 
-    def _outside(self, text: str, columns: Scope) -> Block:
-        """A block over a subquery alone, filtered half the time. What it is grouped by comes first, and again
-        in the scope, so that it is drawn more often."""
+    def _grouped(self, source: str, keys: Scope, over: Relation) -> tuple[str, Scope]:
+        """Text and columns of a subquery with an aggregate over the columns of `over`."""
+        self.blocks.tags.add("inner GROUP BY")
+        text, made = self.blocks.inner_aggregate(over.columns)
+        last = replace(made, name=self.blocks.fresh("n"))
+        items = [f"{var.text} AS {var.name}" for var in keys] + [f"{text} AS {last.name}"]
+        group = ", ".join(var.text for var in keys)
+        columns = (*(replace(var, relation="") for var in keys), last)
+        return f"SELECT {', '.join(items)} FROM {source} GROUP BY {group}", columns
+
+    def _outside(self, text: str, columns: Scope, likely: Scope) -> Block:
+        """A block over a subquery alone, filtered half the time; `likely` columns are drawn more often."""
         outside = self.blocks.named(f"({text})", columns)
-        *keys, last = outside.columns
-        scope = (*outside.columns, *keys)
+        again = tuple(var for var in outside.columns if var.name in {v.name for v in likely})
+        scope = (*outside.columns, *again)
         if self.rng.random() < 0.5:
             return Block(outside.text, scope, ())
+        last = outside.columns[-1]
         return Block(outside.text, scope, (self.blocks.expressions.comparison((last,)),))
 
 

@@ -27,7 +27,7 @@ class Mutation:
     @property
     def shows_in_answers(self) -> bool:
         """Whether the bound stays right and what is read does not."""
-        return self.module in ("dp4sql.sql.render", "dp4sql.mechanisms.bins")
+        return self.module.startswith("dp4sql.sql.") or self.module == "dp4sql.mechanisms.bins"
 
 
 def _in(module: str, *changes: tuple[str, str, str]) -> tuple[Mutation, ...]:
@@ -75,6 +75,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     *_in(
         "dp4sql.infer.derive",
         ("T-Key: NULL finds a parent", "total=above.total and not any(columns[a].nullable for a, _ in pairs)", "total=above.total"),
+        ("X-Trunc: what comes in looks the same", "if c not in kept)\n        return Term", "if False)\n        return Term"),
+        ("X-Trunc: displaced rows hang on their owner", "return None if anchor is None or anchor.table.name in self.displaced else anchor", "return anchor"),
         ("X-Hang: any link is the only one", "len(links) != 1 or frozenset(links[0].columns)", "not links or frozenset(links[0].columns)"),
         ("X-Hang: the link may change", "if changed(self.terms(right)) & frozenset(b for _, b in pairs):", "if False:"),
         ("distinct: one of several links", "if len(links) != 1 or table.name == self.policy.entity:\n            return {}\n        (link,) = links", "if not links or table.name == self.policy.entity:\n            return {}\n        link = links[0]"),
@@ -130,7 +132,18 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("a filter on a private column drops bins", "if not padded:\n                found.conditions +=", "if True:\n                found.conditions +="),
     ),
     *_in(
+        "dp4sql.sql.truncation",
+        ("rows without their parents are kept", "EXISTS (SELECT 1 FROM", "TRUE OR EXISTS (SELECT 1 FROM"),
+        ("truncation leaves NULLs out", "{_or_null(bound, dialect)}", ""),
+    ),
+    *_in(
+        "dp4sql.policy.truncation",
+        ("X-Trunc: a row that moves displaces one", "return 2 if attributes & bound.columns else 0", "return 1 if attributes & bound.columns else 0"),
+        ("X-Trunc: a deleted row makes no room", "return 0 if settles_owner(schema, policy.entity, table.name, bound.columns) else 1", "return 0"),
+    ),
+    *_in(
         "dp4sql.algebra.ownership",
+        ("owner's key: one of several links", "return links[0] if len(links) == 1 else None", "return links[0] if links else None"),
         ("ownership through one of several links", "plus(*paths)", "least(*paths)"),
     ),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from .motifs import Motifs, links
 from .world import World, traits
 
 DEPTH = 3
-DIRECTED = 0.35
+DIRECTED = 0.45
 """Share of queries of the shapes in `motifs`."""
 Aggregate = Literal["count_star", "count", "count_distinct", "sum", "avg"]
 

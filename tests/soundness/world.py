@@ -6,6 +6,7 @@ oracle ever puts there, chosen inside what the policy file declares.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,7 +40,10 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Without slots, because the positions of its columns are looked up all the time and so remembered."""
+    """Without slots, because the positions of its columns are looked up all the time and so remembered.
+
+    The frequency of the columns `truncated` is one that the data need not meet: queries do not see the rest.
+    """
 
     name: str
     key: tuple[str, ...]
@@ -47,6 +51,7 @@ class Table:
     references: tuple[Reference, ...] = ()
     frequencies: tuple[tuple[tuple[str, ...], int], ...] = ()
     rows: int | None = None
+    truncated: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -74,7 +79,14 @@ class Table:
             "foreign_keys": [
                 {"columns": list(r.columns), "references": r.table} for r in self.references
             ],
-            "max_frequency": [{"columns": list(c), "rows": n} for c, n in self.frequencies],
+            "max_frequency": [
+                {
+                    "columns": list(columns),
+                    "rows": n,
+                    **({"enforce": "truncate"} if columns == self.truncated else {}),
+                }
+                for columns, n in self.frequencies
+            ],
             "columns": {
                 c.name: {"type": c.kind, **({"nullable": True} if c.nullable else {}), **c.declared}
                 for c in self.columns
@@ -165,6 +177,10 @@ def traits(world: World, used: Collection[str]) -> set[str]:
             for c in r.columns
         ),
         "over a declared size": any(table.rows is not None for table in tables),
+        "over a truncated table": any(
+            table.truncated or any(world.tables[r.table].truncated for r in table.references)
+            for table in tables
+        ),
         "over a diamond": any(_paths(world, table) for table in tables),
         "private for two entities": len(
             {p.entity for p in world.policies if set(p.private()) & set(used)}
@@ -219,7 +235,10 @@ def _table_holds(world: World, table: Table, database: Database) -> bool:
         }
         if not used <= present:
             return False
-    return all(_most_frequent(table, rows, columns) <= most for columns, most in table.frequencies)
+    return all(
+        columns == table.truncated or _most_frequent(table, rows, columns) <= most
+        for columns, most in table.frequencies
+    )
 
 
 def _most_frequent(table: Table, rows: tuple[Row, ...], columns: tuple[str, ...]) -> int:
@@ -237,6 +256,46 @@ def _ownership_holds(world: World, policy: Policy, database: Database) -> bool:
         if any(len(owned.get(table, ())) > most for table, most in policy.max_owned.items()):
             return False
     return True
+
+
+# ---------------------------------------------------------------- truncation
+
+
+def seen(world: World, database: Database) -> Database:
+    """What queries see: of each value of the truncated columns the rows whose keys hash lowest, NULLs all; and
+    no row whose parent is left out."""
+    if not any(table.truncated for table in world.tables.values()):
+        return database
+    kept: dict[str, tuple[Row, ...]] = {}
+    for table in world.tables.values():
+        rows = tuple(row for row in database[table.name] if _has_parents(world, table, row, kept))
+        kept[table.name] = _lowest(table, rows) if table.truncated else rows
+    return kept
+
+
+def _has_parents(world: World, table: Table, row: Row, kept: Database) -> bool:
+    for reference in table.references:
+        parent, key = world.tables[reference.table], table.pick(row, reference.columns)
+        if None not in key and key not in {parent.identity(above) for above in kept[parent.name]}:
+            return False
+    return True
+
+
+def _lowest(table: Table, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    (most,) = (n for columns, n in table.frequencies if columns == table.truncated)
+    places: dict[Row, int] = {}
+    chosen: set[Row] = set()
+    for row in sorted(rows, key=lambda row: _hash(table, row)):
+        value = table.pick(row, table.truncated)
+        places[value] = places.get(value, 0) + 1
+        if None in value or places[value] <= most:
+            chosen.add(row)
+    return tuple(row for row in rows if row in chosen)
+
+
+def _hash(table: Table, row: Row) -> tuple[str, Row]:
+    key = table.identity(row)
+    return hashlib.md5("|".join((table.name, *map(str, key))).encode()).hexdigest(), key
 
 
 # ---------------------------------------------------------------- text

@@ -5,6 +5,7 @@ Labels are drawn so that the policy file's consistency checks (F-Pub, F-Rep, E-R
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from .world import Column, Label, Policy, Reference, Table, Value, World, owned_tables
@@ -27,6 +28,12 @@ def random_world(rng: Random) -> World:
         entities.append(rng.choice(list(tables)))
     policies = [random_policy(rng, bare, f"pol{i}", entity) for i, entity in enumerate(entities)]
     return World(tables, (cover(bare, policies[0], policies), *policies[1:]))
+
+
+def trusting(world: World) -> World:
+    """Without truncation."""
+    tables = {name: replace(table, truncated=()) for name, table in world.tables.items()}
+    return World(tables, world.policies)
 
 
 def cover(world: World, first: Policy, policies: list[Policy]) -> Policy:
@@ -53,7 +60,9 @@ def random_table(rng: Random, name: str, parents: dict[str, Table]) -> Table:
     columns += attributes
     table = Table(name, key, tuple(columns), tuple(references))
     rows = rng.choice((2, 3, 4)) if rng.random() < 0.6 else None
-    return Table(name, key, tuple(columns), tuple(references), _frequencies(rng, table), rows)
+    frequencies = _frequencies(rng, table)
+    cut = rng.choice(frequencies)[0] if frequencies and rng.random() < 0.18 else ()
+    return Table(name, key, tuple(columns), tuple(references), frequencies, rows, cut)
 
 
 def _refer(
