@@ -15,7 +15,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
@@ -35,15 +35,12 @@ from dp4sql.errorbars import Answer
 from dp4sql.errors import BudgetExceeded, Dp4sqlError
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.calls import Environment, Opened
-from dp4sql.mechanisms.explain import Explanation, derivation_hash, explanation
-from dp4sql.mechanisms.functions import FUNCTIONS, SIGNATURES
-from dp4sql.mechanisms.lineage import Output, outputs
+from dp4sql.mechanisms.explain import derivation_hash
+from dp4sql.mechanisms.functions import FUNCTIONS
 from dp4sql.mechanisms.notices import clamp_notices, noise_notices
-from dp4sql.mechanisms.plan import Planner
-from dp4sql.mechanisms.reading import histogram_sql, read_sql
+from dp4sql.mechanisms.reading import histogram_sql
 from dp4sql.mechanisms.release import Measured, add_noise, output_rows, public_rows
 from dp4sql.mechanisms.shelf import Shelf, repeated
-from dp4sql.mechanisms.split import weights
 from dp4sql.mechanisms.stages import (
     CallStage,
     Plan,
@@ -51,15 +48,23 @@ from dp4sql.mechanisms.stages import (
     PublicRead,
     Release,
     ScalarStage,
-    price,
 )
-from dp4sql.mechanisms.stored import Identity, digest, identities
+from dp4sql.mechanisms.stored import digest, identities
 from dp4sql.policy.labels import Allowance, PolicySet
 from dp4sql.postprocess import Run, evaluate
+from dp4sql.preparation import (
+    Parameters,
+    Prepared,
+    Shape,
+    epsilons,
+    explained,
+    prepare,
+    priced,
+    stage_sql,
+)
 from dp4sql.rows import OutputColumn, PrivateRows, Released
 from dp4sql.settings import Settings
-from dp4sql.sql.dialects import DIALECTS, DUCKDB, Dialect
-from dp4sql.sql.lower import lower
+from dp4sql.sql.dialects import DIALECTS, DUCKDB
 from dp4sql.sql.render import Renderer
 
 log = logging.getLogger(__name__)
@@ -68,88 +73,6 @@ WORKERS: Final = 4
 
 T = TypeVar("T")
 Rows = list[tuple[Value, ...]]
-Parameters = tuple[tuple[Value, Type], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What Describe needs: output columns and parameter types."""
-
-    columns: tuple[OutputColumn, ...]
-    parameters: tuple[Type, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A plan with the facts it rests on, and what its stages are known by when they are kept."""
-
-    plan: Plan
-    facts: Facts
-    outputs: tuple[Output, ...]
-    reads: tuple[str, ...] = ()
-    """What each stage asks the engine, as long as no number of an earlier stage stands in it."""
-    identities: tuple[Identity, ...] = ()
-    """What each stage is known by when its release is kept."""
-
-    def columns(self, settings: Settings) -> tuple[OutputColumn, ...]:
-        return errorbars.columns(self.plan, self.outputs, settings)
-
-
-def prepare(policies: PolicySet, sql: str, parameters: Parameters | None) -> Prepared:
-    """Parse, lower, infer, plan."""
-    facts = Facts()
-    statement = lower(sql, policies.schema, policies.covered, facts, parameters, SIGNATURES)
-    plan = Planner(policies, facts).plan(statement)
-    return Prepared(plan, facts, outputs(plan))
-
-
-def priced(prepared: Prepared, policies: PolicySet, settings: Settings, role: str) -> Price:
-    """Scales and charges; InvalidParameter where dp4sql.split names what the query does not have."""
-    shares = weights(prepared.plan, prepared.outputs, settings.split)
-    return price(prepared.plan, epsilons(policies, settings, role), shares)
-
-
-def epsilons(policies: PolicySet, settings: Settings, role: str) -> dict[str, Fraction]:
-    """What a query of `role` may lose under each policy, by default or as the session asks."""
-    return {p.name: p.epsilon_of(settings.epsilon, role) for p in policies.policies}
-
-
-def explain(
-    policies: PolicySet, sql: str, settings: Settings | None = None, *, dialect: Dialect = DUCKDB
-) -> Explanation:
-    """Bounds, derivations, noise and price of `sql`, from the policy file alone."""
-    return _explained(prepare(policies, sql, ()), policies, settings or Settings(), "", dialect)
-
-
-def _explained(
-    prepared: Prepared, policies: PolicySet, settings: Settings, role: str, dialect: Dialect
-) -> Explanation:
-    allowed, plan = epsilons(policies, settings, role), prepared.plan
-    reads = (_stage_sql(stage, prepared.facts, dialect, {}) for stage in plan.stages)
-    calls = (
-        FUNCTIONS[call.function].explain(policies, allowed, call.arguments)
-        for _, call in plan.calls()
-    )
-    cost = priced(prepared, policies, settings, role)
-    found = explanation(plan, cost, tuple(filter(None, reads)), tuple(chain(*calls)))
-    bars = errorbars.described(plan, prepared.outputs, settings)
-    return replace(found, error_columns=bars)
-
-
-def _stage_sql(
-    stage: object, facts: Facts, dialect: Dialect, constants: Mapping[int, object]
-) -> str:
-    match stage:
-        case Release():
-            return read_sql(stage, facts, dialect, constants)
-        case PublicRead(node, columns):
-            named = tuple((id, f"c{i}") for i, (id, _) in enumerate(columns))
-            return Renderer(dialect, constants).statement(node, named)
-        case ScalarStage(node, column):
-            Renderer(DUCKDB, constants).statement(node, ((column, "c0"),))
-            return ""
-        case _:
-            return ""
 
 
 class Pipeline:
@@ -203,7 +126,7 @@ class Pipeline:
         """A plan that is known to render: what an engine has no safe SQL for is refused here, uncharged."""
         prepared = prepare(self.policy, sql, parameters)
         plan, facts = prepared.plan, prepared.facts
-        reads = tuple(_stage_sql(stage, facts, self.dialect, {}) for stage in plan.stages)
+        reads = tuple(stage_sql(stage, facts, self.dialect, {}) for stage in plan.stages)
         known_by = identities(plan, facts, self.dialect)
         outputs = tuple((c.id, f"c{i}") for i, c in enumerate(plan.columns))
         Renderer(DUCKDB).statement(plan.final, outputs)
@@ -238,7 +161,7 @@ class Pipeline:
     ) -> str:
         """The free derivation of `sql`."""
         prepared = self._prepare(sql, _typed(parameters, ()))
-        found = _explained(prepared, self.policy, settings or Settings(), role, self.dialect)
+        found = explained(prepared, self.policy, settings or Settings(), role, self.dialect)
         return found.text() if format == "text" else json.dumps(found.as_json(), indent=2)
 
     # ------------------------------------------------------------ answering
@@ -414,7 +337,7 @@ class Pipeline:
     def _read(self, prepared: Prepared, index: int, constants: Mapping[int, object]) -> str:
         if not constants:
             return prepared.reads[index]
-        return _stage_sql(prepared.plan.stages[index], prepared.facts, self.dialect, constants)
+        return stage_sql(prepared.plan.stages[index], prepared.facts, self.dialect, constants)
 
     async def _aside(self, work: Callable[..., T], *arguments: object) -> T:
         """Run `work` in a thread: OpenDP takes some 10 microseconds a value, without Python's lock, and

@@ -19,7 +19,7 @@ from dp4sql.algebra.nodes import columns
 from dp4sql.mechanisms.reading import read_sql
 from dp4sql.mechanisms.release import _integers
 from dp4sql.mechanisms.stages import Release
-from dp4sql.pipeline import prepare
+from dp4sql.preparation import prepare
 from dp4sql.sql.dialects import DUCKDB, POSTGRES, Dialect
 from tests.functions.conftest import Run
 

@@ -1,0 +1,110 @@
+"""A statement before it runs: its plan, price and explanation. Pure: no data, no randomness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain
+from typing import TypeAlias
+
+from dp4sql import errorbars
+from dp4sql.algebra.types import Type, Value
+from dp4sql.infer.facts import Facts
+from dp4sql.mechanisms.explain import Explanation, explanation
+from dp4sql.mechanisms.functions import FUNCTIONS, SIGNATURES
+from dp4sql.mechanisms.lineage import Output, outputs
+from dp4sql.mechanisms.plan import Planner
+from dp4sql.mechanisms.reading import read_sql
+from dp4sql.mechanisms.split import weights
+from dp4sql.mechanisms.stages import Plan, Price, PublicRead, Release, ScalarStage, price
+from dp4sql.mechanisms.stored import Identity
+from dp4sql.policy.labels import PolicySet
+from dp4sql.rows import OutputColumn
+from dp4sql.settings import Settings
+from dp4sql.sql.dialects import DUCKDB, Dialect
+from dp4sql.sql.lower import lower
+from dp4sql.sql.render import Renderer
+
+Parameters: TypeAlias = tuple[tuple[Value, Type], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What Describe needs: output columns and parameter types."""
+
+    columns: tuple[OutputColumn, ...]
+    parameters: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan with the facts it rests on, and what its stages are known by when they are kept."""
+
+    plan: Plan
+    facts: Facts
+    outputs: tuple[Output, ...]
+    reads: tuple[str, ...] = ()
+    """What each stage asks the engine, as long as no number of an earlier stage stands in it."""
+    identities: tuple[Identity, ...] = ()
+    """What each stage is known by when its release is kept."""
+
+    def columns(self, settings: Settings) -> tuple[OutputColumn, ...]:
+        return errorbars.columns(self.plan, self.outputs, settings)
+
+
+def prepare(policies: PolicySet, sql: str, parameters: Parameters | None) -> Prepared:
+    """Parse, lower, infer, plan."""
+    facts = Facts()
+    statement = lower(sql, policies.schema, policies.covered, facts, parameters, SIGNATURES)
+    plan = Planner(policies, facts).plan(statement)
+    return Prepared(plan, facts, outputs(plan))
+
+
+def priced(prepared: Prepared, policies: PolicySet, settings: Settings, role: str) -> Price:
+    """Scales and charges; InvalidParameter where dp4sql.split names what the query does not have."""
+    shares = weights(prepared.plan, prepared.outputs, settings.split)
+    return price(prepared.plan, epsilons(policies, settings, role), shares)
+
+
+def epsilons(policies: PolicySet, settings: Settings, role: str) -> dict[str, Fraction]:
+    """What a query of `role` may lose under each policy, by default or as the session asks."""
+    return {p.name: p.epsilon_of(settings.epsilon, role) for p in policies.policies}
+
+
+def explain(
+    policies: PolicySet, sql: str, settings: Settings | None = None, *, dialect: Dialect = DUCKDB
+) -> Explanation:
+    """Bounds, derivations, noise and price of `sql`, from the policy file alone."""
+    return explained(prepare(policies, sql, ()), policies, settings or Settings(), "", dialect)
+
+
+def explained(
+    prepared: Prepared, policies: PolicySet, settings: Settings, role: str, dialect: Dialect
+) -> Explanation:
+    allowed, plan = epsilons(policies, settings, role), prepared.plan
+    reads = (stage_sql(stage, prepared.facts, dialect, {}) for stage in plan.stages)
+    calls = (
+        FUNCTIONS[call.function].explain(policies, allowed, call.arguments)
+        for _, call in plan.calls()
+    )
+    cost = priced(prepared, policies, settings, role)
+    found = explanation(plan, cost, tuple(filter(None, reads)), tuple(chain(*calls)))
+    bars = errorbars.described(plan, prepared.outputs, settings)
+    return replace(found, error_columns=bars)
+
+
+def stage_sql(
+    stage: object, facts: Facts, dialect: Dialect, constants: Mapping[int, object]
+) -> str:
+    match stage:
+        case Release():
+            return read_sql(stage, facts, dialect, constants)
+        case PublicRead(node, columns):
+            named = tuple((id, f"c{i}") for i, (id, _) in enumerate(columns))
+            return Renderer(dialect, constants).statement(node, named)
+        case ScalarStage(node, column):
+            Renderer(DUCKDB, constants).statement(node, ((column, "c0"),))
+            return ""
+        case _:
+            return ""
