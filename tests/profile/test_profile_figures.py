@@ -86,8 +86,9 @@ def test_the_model_gives_the_shipped_scores_or_says_what_is_missing():
 
 def test_a_missing_model_is_a_clear_error(monkeypatch):
     monkeypatch.setattr(embedding, "PACKAGE", "a_package_that_is_not_installed")
+    embedding.model.cache_clear()
     with pytest.raises(InvalidParameter) as caught:
-        embedding.require()
+        embedding.model()
     assert "dp4sql[embedding]" in caught.value.hint
 
 

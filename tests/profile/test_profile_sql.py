@@ -13,6 +13,7 @@ import pytest
 import dp4sql
 from dp4sql.budget.cost import show
 from dp4sql.errors import BudgetExceeded, Dp4sqlError, InvalidParameter, Refused, UndefinedFunction
+from dp4sql.mechanisms.profile import embedding
 from dp4sql.server import Options
 from dp4sql.serving import Address, proxy
 from dp4sql.settings import Settings
@@ -388,8 +389,8 @@ def test_an_entity_has_one_account_however_its_key_is_spelled(tmp_path):
         ("entity => 'c1', epsilon => 0", InvalidParameter, "epsilon is 0"),
         ("entity => 'c1', epsilon => -1.5", InvalidParameter, "epsilon is -1.5"),
         ("entity => 'c1', epsilon => 10001", InvalidParameter, "epsilon is 10001"),
-        ("entity => 'c1', epsilon => 'NaN'", InvalidParameter, "epsilon is NaN"),
-        ("entity => 'c1', epsilon => 'Infinity'", InvalidParameter, "epsilon is Infinity"),
+        ("entity => 'c1', epsilon => 'NaN'", Dp4sqlError, "NaN"),
+        ("entity => 'c1', epsilon => 'Infinity'", Dp4sqlError, "Infinity"),
         ("entity => 'c1', epsilon => 1e300", InvalidParameter, "epsilon is 1E.300"),
         ("entity => 'c1', epsilon => 1e-300", InvalidParameter, "argument epsilon is 1E-300"),
         ("entity => 'c1', epsilon => 'much'", Dp4sqlError, "invalid input syntax"),
@@ -428,6 +429,22 @@ def test_unknown_functions_and_domains(pipeline):
         ask(pipeline, "SELECT * FROM generate_series(1, 2)")
     with pytest.raises(InvalidParameter, match='no domain "moods"'):
         ask(pipeline, "SELECT * FROM dp4sql.public_domain('moods')")
+
+
+@pytest.mark.parametrize("package", [embedding.PACKAGE, "a_package_that_is_not_installed"])
+def test_a_missing_sentence_model_shows_before_the_charge(tmp_path, database, monkeypatch, package):
+    content = policy()
+    content["profiles"]["vet"]["fields"]["meals"]["scorer"] = ["codebook", "embedding"]
+    monkeypatch.setattr(embedding, "PACKAGE", package)
+    embedding.model.cache_clear()
+    pipeline = opened(tmp_path, database, content)
+    if embedding.available():
+        assert release(pipeline, "entity => 'c1'", "field").rows[-1] == ("meals",)
+    else:
+        with pytest.raises(InvalidParameter, match="scorer embedding needs packages"):
+            release(pipeline, "entity => 'c1'")
+        assert spent(pipeline) == 0
+    asyncio.run(pipeline.close())
 
 
 def test_a_policy_without_profiles_says_so(tmp_path, database):

@@ -78,7 +78,7 @@ async def open_answer(env: Environment, request: Request, entity: Argument) -> O
             hint=f"entity => the value of {profile.entity}.{env.policies.schema.table(profile.entity).key[0]}.",
         )
     counts = {name: len(rows.keys) for name, rows in public.items()}
-    plan = plan_of(request, counts)
+    plan = await asyncio.to_thread(plan_of, request, counts)
     name = _store_key(env, plan, str(key), public)
     kept = None if request.fresh or not plan.blocks else _kept(env, name)
 
@@ -136,7 +136,7 @@ async def _draw(
                 aligned(own, withheld[f.table], f.name) if f.private else own.values[f.name]
             )
     codes: dict[str, list[str]] = {}
-    for drawn in sample(plan, values, choose):
+    for drawn in await asyncio.to_thread(sample, plan, values, choose):
         codes.setdefault(drawn.field.name, []).append(drawn.category.code)
     content = json.dumps(codes)
     await asyncio.to_thread(env.kept.keep, name, content)

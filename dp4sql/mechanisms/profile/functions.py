@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
@@ -109,7 +110,7 @@ PLAN_COLUMNS: Final[tuple[tuple[str, Type], ...]] = (
 
 async def _open_plan(env: Environment, given: Arguments) -> Opened:
     request = read_request(env.policies, env.epsilons, given)
-    plan = plan_of(request)
+    plan = await asyncio.to_thread(plan_of, request)
 
     async def run() -> Rows:
         return [_plan_row(i, fate, plan) for i, fate in enumerate(plan.fates, 1)]

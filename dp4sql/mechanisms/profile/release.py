@@ -15,6 +15,7 @@ from math import prod
 from dp4sql.algebra.types import Value
 from dp4sql.errors import InvalidParameter
 from dp4sql.mechanisms.exponential import exp_lower
+from dp4sql.mechanisms.profile import embedding
 from dp4sql.mechanisms.profile.calibrate import Calibrated, Calibration, calibrated
 from dp4sql.mechanisms.profile.channel import (
     PRECISION,
@@ -104,6 +105,8 @@ def planned(
     counts = rows or {}
     decided = fates(profile, mechanism, named)
     sampled = [f.field for f in decided if f.action == "sampled" and counts.get(f.field.table, 1)]
+    if any("embedding" in field.scorers for field in sampled):
+        embedding.model()  # what it lacks must show before anything is charged
     share = shares(epsilon, sampled, counts)
     groups = blocks(profile, sampled) if mechanism == "block" else [(f,) for f in sampled]
     built = tuple(
