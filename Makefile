@@ -2,6 +2,7 @@
 # make test    the checks and the tests
 # make check   style, types and import rules
 # make engines the engines' tests against Postgres 13 to 18 (needs npm) and Spark (needs Java)
+# make bench   TPC-H plain and private: times, errors, figures         SCALE=0.1 RUNS=10
 # make soak    random queries against the promised bounds, then        MINUTES=10
 #              mistakes in the rules that it must find in time         WITHIN=60
 #
@@ -11,12 +12,13 @@ PYTHON ?= python3
 SCALE ?= 0.01
 MINUTES ?= 10
 WITHIN ?= 60
+RUNS ?= 10
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check engines soak clean
+.PHONY: help demo test check engines bench soak clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/,$$d'
@@ -48,6 +50,10 @@ $(SERVERS):
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soundness.soak --minutes $(MINUTES)
 	$(BIN)/python -m tests.soundness.mutate --seconds $(WITHIN)
+
+bench: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/dp4sql bench tpch --scale $(SCALE) --runs $(RUNS)
 
 clean:
 	rm -rf $(VENV) .demo

@@ -57,7 +57,8 @@ class Project:
 class Join:
     """Equi-join on `pairs` (left id, right id); no pairs is a cross join. `residual` is the rest of ON.
 
-    RIGHT JOIN is a left join with its sides exchanged.
+    RIGHT JOIN is a left join with its sides exchanged. `correlated`: the right side, groups of `pairs`,
+    came from a scalar subquery about each row of the left; that changes nothing but how it is rendered.
     """
 
     left: Node
@@ -65,6 +66,7 @@ class Join:
     kind: JoinKind
     pairs: tuple[tuple[str, str], ...]
     residual: Expr | None = None
+    correlated: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,13 +10,14 @@ from fractions import Fraction
 from dp4sql.algebra.expr import Call, Col, Expr, reads
 from dp4sql.algebra.nodes import Aggregate, Project, columns
 from dp4sql.algebra.types import INTEGERS, Type
-from dp4sql.errors import Refused
+from dp4sql.errors import InternalError, Refused
 from dp4sql.infer.facts import Facts
 from dp4sql.infer.ranges import Fact, range_of
 from dp4sql.mechanisms.measure import Quantity, constant, decimal, expression
 from dp4sql.mechanisms.stages import Release
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.render import Renderer
+from dp4sql.sql.scalars import width
 
 
 def read_sql(
@@ -79,9 +80,73 @@ def _measured(
     type = dict(columns(node.child))[q.arg]
     if q.kind == "sum_squares":
         return f"SUM({_squared(q, type, node, facts, renderer, names)})"
+    if q.kind == "sum" and q.center and q.low <= 0 <= q.high and _reach(_uncentred(q)) < 10**17:
+        return _shifted(q, type, node, facts, renderer, names)
+    return _summed(q, type, node, facts, renderer, names)
+
+
+def _shifted(
+    q: Quantity,
+    type: Type,
+    node: Aggregate,
+    facts: Facts,
+    renderer: Renderer,
+    names: Mapping[str, str],
+) -> str:
+    """SUM(x) - center * COUNT(x): engines compute equal aggregates once, and SUM(x) may stand there too."""
+    assert q.arg is not None
+    plain = _uncentred(q)
+    # A NULL adds the centred 0, or the least value where it adds that to the plain sum.
+    counted = "*" if _never_null(plain, node, facts) else names[q.arg]
+    total = _summed(plain, type, node, facts, renderer, names)
+    if exact_sum(q, type) and type.kind == "numeric":
+        step = f"CAST({decimal(q.center):f} AS DECIMAL(18,{type.scale}))"
+        return f"{total} - {step} * CAST(COUNT({counted}) AS DECIMAL(19,0))"
+    whole = q.center / q.unit
+    return f"{total} - ({whole.numerator}) * CAST(COUNT({counted}) AS {renderer.dialect.huge})"
+
+
+def _uncentred(q: Quantity) -> Quantity:
+    """The sum of the same clamped values, without the centre taken off."""
+    shift = q.center / q.unit
+    if shift.denominator != 1:
+        raise InternalError("a centre that is not on its grid")
+    return replace(
+        q, center=Fraction(0), low=q.low + shift.numerator, high=q.high + shift.numerator
+    )
+
+
+def _summed(
+    q: Quantity,
+    type: Type,
+    node: Aggregate,
+    facts: Facts,
+    renderer: Renderer,
+    names: Mapping[str, str],
+) -> str:
     value = renderer.expr(_value(q, type, node, facts), names)
     word = "SUM(DISTINCT " if q.kind == "sum_distinct" else "SUM("
+    if exact_sum(q, type) and _is_double(q, type, node, renderer.dialect) and _reach(q) < 2**50:
+        # Casts of doubles to decimals are slow. Whole steps are exact below 2^53, and so is the way back.
+        scale = type.scale or 0
+        total = f"{word}{_on_grid(q.unit, value, renderer.dialect)})"
+        step = f"CAST({decimal(q.unit):f} AS DECIMAL({scale},{scale}))"
+        return f"CAST({total} AS DECIMAL({38 - scale},0)) * {step}"
     return f"{word}{_gridded(q, type, value, renderer.dialect)})"
+
+
+def _is_double(q: Quantity, type: Type, node: Aggregate, dialect: Dialect) -> bool:
+    """Whether the engine computes the numeric argument in double precision: more digits than it has."""
+    outputs = dict(node.child.outputs) if isinstance(node.child, Project) else {}
+    expr = outputs.get(q.arg or "")
+    if type.kind != "numeric" or not 0 < (type.scale or 0) <= 18 or expr is None:
+        return False
+    needed = width(expr)
+    return needed is not None and needed.digits > dialect.max_digits
+
+
+def _reach(q: Quantity) -> int:
+    return max(abs(q.low), abs(q.high))
 
 
 def _squared(
@@ -107,7 +172,12 @@ def _squared(
 
 def _on_grid(unit: Fraction, value: str, dialect: Dialect) -> str:
     double = dialect.type_name(Type("double precision"))
-    return f"CAST(ROUND(CAST({value} AS {double}) / {decimal(unit):f}) AS BIGINT)"
+    return _whole(f"CAST({value} AS {double}) / {decimal(unit):f}", dialect)
+
+
+def _whole(value: str, dialect: Dialect) -> str:
+    """The nearest integer; casts of DuckDB and Postgres round by themselves, Spark's cut off."""
+    return f"CAST({f'ROUND({value})' if dialect.name == 'spark' else value} AS BIGINT)"
 
 
 def _value(q: Quantity, type: Type, node: Aggregate, facts: Facts) -> Expr:
@@ -116,11 +186,16 @@ def _value(q: Quantity, type: Type, node: Aggregate, facts: Facts) -> Expr:
     value: Expr = Col(q.arg, type) if _stays_inside(q, type, node) else expression(q, type)
     if q.center:
         value = Call("-", (value, constant(q.center, type)), type)
-    if not q.low <= 0 <= q.high and not facts.columns(node.child)[q.arg].nullable:
-        # The bound rests on every row adding at least this much, so a NULL there adds it too.
+    if _never_null(q, node, facts):
         least = constant(max(q.low, min(q.high, 0)) * q.unit, type)
         value = Call("coalesce", (value, least), type)
     return value
+
+
+def _never_null(q: Quantity, node: Aggregate, facts: Facts) -> bool:
+    """Whether the bound rests on every row adding something, so that a NULL there adds the least of it."""
+    assert q.arg is not None
+    return not q.low <= 0 <= q.high and not facts.columns(node.child)[q.arg].nullable
 
 
 def _stays_inside(q: Quantity, type: Type, node: Aggregate) -> bool:
@@ -149,7 +224,7 @@ def exact_sum(q: Quantity, type: Type) -> bool:
 
 def _gridded(q: Quantity, type: Type, value: str, dialect: Dialect) -> str:
     """`value` as an exact number on the grid, in a type that its range fits."""
-    reach = max(abs(q.low), abs(q.high))
+    reach = _reach(q)
     if reach >= 2**62:
         raise Refused(
             "the range of a sum is too wide for its unit",
@@ -160,6 +235,8 @@ def _gridded(q: Quantity, type: Type, value: str, dialect: Dialect) -> str:
             return f"CAST({value} AS BIGINT)"
         digits = 18 if reach < 10**17 else 38
         return f"CAST({value} AS DECIMAL({digits},{type.scale}))"
+    if q.unit == 1 and type.kind == "numeric" and type.precision is not None:
+        return _whole(value, dialect)
     return _on_grid(q.unit, value, dialect)
 
 

@@ -128,6 +128,8 @@ class Renderer:
         return Block(f"({text}) AS {alias}", [], {id: f"{alias}.{n}" for id, n in names.items()})
 
     def _join(self, node: Join) -> Block:
+        if node.correlated and self.dialect.name == "duckdb" and isinstance(node.right, Aggregate):
+            return self._lateral(node, node.right)
         if node.kind == "inner":
             left, right = self.block(node.left), self.block(node.right)
         elif node.kind == "left":
@@ -141,6 +143,18 @@ class Renderer:
         word = {"inner": "JOIN", "left": "LEFT JOIN", "full": "FULL JOIN"}[node.kind]
         source = f"{left.source} {word} {_bracket(right.source)} ON {' AND '.join(parts) or 'TRUE'}"
         return Block(source, left.where + right.where, names)
+
+    def _lateral(self, node: Join, right: Aggregate) -> Block:
+        """A subquery for each row of the left. DuckDB turns it into one pass over the rows that matter,
+        where it would group all rows of a joined subquery."""
+        left, inner = self.block(node.left), self.block(right.child)
+        inner.where += [f"{inner.names[b]} = {left.names[a]}" for a, b in node.pairs]
+        alias = self._alias()
+        outputs = tuple((id, f"c{i}") for i, (id, _) in enumerate(columns(right)))
+        text = self._grouped(inner, right, outputs)
+        word = "JOIN" if node.kind == "inner" else "LEFT JOIN"
+        names = {**left.names, **{id: f"{alias}.{name}" for id, name in outputs}}
+        return Block(f"{left.source} {word} LATERAL ({text}) AS {alias} ON TRUE", left.where, names)
 
     def _semi(self, node: Semi) -> Block:
         left, right = self.block(node.left), self.block(node.right)
@@ -224,7 +238,9 @@ class Renderer:
         return f"SELECT {items} FROM {block.source}{_where(block.where)} ORDER BY {order}"
 
     def _aggregate(self, node: Aggregate, outputs: tuple[tuple[str, str], ...]) -> str:
-        block = self.block(node.child)
+        return self._grouped(self.block(node.child), node, outputs)
+
+    def _grouped(self, block: Block, node: Aggregate, outputs: tuple[tuple[str, str], ...]) -> str:
         texts = {key: block.names[key] for key in node.keys}
         texts |= {agg.id: self.aggregate(agg, block.names) for agg in node.aggs}
         items = ", ".join(f"{texts[id]} AS {name}" for id, name in outputs) or "1 AS one"

@@ -116,7 +116,7 @@ class Scalars:
             case "and" | "or":
                 return "(" + f" {op.upper()} ".join(texts) + ")"
             case "not":
-                return f"(NOT {texts[0]})"
+                return self._not(args[0], texts[0], names)
             case "=" | "<>" | "<" | "<=" | ">" | ">=":
                 left, right = self._comparable(args, texts)
                 return f"({left} {op} {right})"
@@ -164,6 +164,15 @@ class Scalars:
         if arg.type.kind == "bigint":
             return f"CAST({text} AS {self.dialect.huge})"
         return f"CAST({text} AS BIGINT)" if arg.type.kind in INTEGERS else text
+
+    def _not(self, arg: Expr, text: str, names: Mapping[str, str]) -> str:
+        """DuckDB knows how much NOT LIKE keeps, and takes NOT (x LIKE y) to keep a fifth."""
+        match arg:
+            case Call("like" | "ilike" as op, args):
+                rendered = [self.render(a, names) for a in args]
+                return texts.like(f"not {op}", args, rendered, self.dialect)
+            case _:
+                return f"(NOT {text})"
 
     def _text(self, op: str, args: tuple[Expr, ...], texts_: list[str], expr: Call) -> str:
         match op:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -211,7 +211,7 @@ class Subqueries:
             return node
         strict = frozenset(id for part in conjuncts(predicate) for id in strict_columns(part))
         if strict & ids(node.right):
-            return Join(node.left, node.right, "inner", node.pairs)
+            return replace(node, kind="inner")
         return node
 
     def _grouped(self, node: Node, e: exp.Subquery) -> tuple[Node, Expr]:
@@ -240,7 +240,7 @@ class Subqueries:
         keys = tuple(dict.fromkeys(b for _, b in link.pairs))
         projected = {key: Col(key, types[key]) for key in keys} | dict(aggregates.arguments)
         grouped = Aggregate(Project(right, tuple(projected.items())), keys, tuple(aggregates.aggs))
-        joined = Join(node, grouped, "left", link.pairs)
+        joined = Join(node, grouped, "left", link.pairs, correlated=True)
         counts = {agg.id for agg in aggregates.aggs if agg.function.startswith("count")}
         return joined, rewrite(
             value, lambda part: _zero(part) if isinstance(part, Col) and part.id in counts else None
