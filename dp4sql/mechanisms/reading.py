@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from dp4sql.algebra.digits import width
 from dp4sql.algebra.expr import Call, Col, Expr, reads
 from dp4sql.algebra.nodes import Aggregate, Project, columns
 from dp4sql.algebra.types import INTEGERS, Type
@@ -17,7 +18,6 @@ from dp4sql.mechanisms.measure import Quantity, constant, decimal, expression
 from dp4sql.mechanisms.stages import Release
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.render import Renderer
-from dp4sql.sql.scalars import width
 
 
 def read_sql(
