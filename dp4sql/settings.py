@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias, get_args
@@ -66,7 +67,15 @@ class Settings:
 LEAST = Fraction(1, 10**6)
 """The smallest epsilon that can be asked for: less would answer with noise alone."""
 
-NAMES = ("epsilon", "error_columns", "max_charge", "nonnegative", "reuse", "split")
+COMMENTS: Final[Mapping[str, str]] = {
+    "epsilon": "what a query may cost under each policy; more is less noise",
+    "error_columns": "on adds a column with the 95 % half-width beside each noisy one",
+    "max_charge": "refuses what would cost any policy more",
+    "nonnegative": "on shows counts below 0 as 0",
+    "reuse": "off asks anew, and pays anew, where a repeat would be free",
+    "split": "how columns share the epsilon: weights by name or position",
+}
+NAMES: Final = tuple(COMMENTS)
 
 
 def _unknown(name: str) -> InvalidParameter:

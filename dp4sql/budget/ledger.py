@@ -251,6 +251,22 @@ class Ledger:
         rows = self._database.run(f"SELECT {NAMES} FROM entries ORDER BY id DESC{most}")
         return [from_row(row) for row in reversed(rows)]
 
+    def charges_of(self, role: str, *, database: str, most: int) -> list[tuple[Entry, str]]:
+        """The last charges of a role, newest first, each with what became of its query."""
+        rows = self._database.run(
+            f"SELECT {NAMES} FROM entries WHERE kind = 'charge' AND role = ? AND database = ? "
+            f"ORDER BY id DESC LIMIT {int(most)}",
+            role,
+            database,
+        )
+        charges = [from_row(row) for row in rows]
+        ends = self._database.run(
+            "SELECT query, kind FROM entries WHERE kind IN ('answered', 'failed') AND query >= ?",
+            min((entry.query for entry in charges), default=0),
+        )
+        outcome = {query: str(kind) for query, kind in ends}
+        return [(entry, outcome.get(entry.query, "cut short")) for entry in charges]
+
     def verify(self) -> int:
         """Recompute every hash and total from the first entry; the number of entries, or LedgerBroken."""
         with self._lock:

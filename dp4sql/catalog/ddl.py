@@ -110,7 +110,7 @@ def _comments(table: Table, policies: PolicySet) -> Iterator[str]:
 
 def _about_table(table: Table, policies: PolicySet) -> str:
     labels = [
-        f"{p.name}: {_label(p.labels[table.name])}"
+        f"{p.name}: {label(p.labels[table.name])}"
         for p in policies.policies
         if table.name in p.labels
     ]
@@ -119,7 +119,7 @@ def _about_table(table: Table, policies: PolicySet) -> str:
     return f"{table.comment} [{said}]" if table.comment else f"[{said}]"
 
 
-def _label(label: Label) -> str:
+def label(label: Label) -> str:
     match label:
         case Del():
             return "DEL"
@@ -133,11 +133,11 @@ def _label(label: Label) -> str:
 
 def _about_column(column: Column, table: Table, policies: PolicySet) -> str:
     facts = []
-    private = [p.name for p in policies.policies if _is_private(column, table, p)]
+    private = [p.name for p in policies.policies if is_private(column, table, p)]
     if private:
         facts.append(f"private under {', '.join(private)}")
     if column.range is not None:
-        low, high = (_bound(end, column) for end in column.range)
+        low, high = (bound(end, column) for end in column.range)
         facts.append(f"from {low} to {high}")
     if column.unit is not None:
         facts.append(f"in units of {_number(column.unit)}")
@@ -147,7 +147,7 @@ def _about_column(column: Column, table: Table, policies: PolicySet) -> str:
     return " ".join(part for part in (column.comment, said) if part)
 
 
-def _is_private(column: Column, table: Table, policy: Policy) -> bool:
+def is_private(column: Column, table: Table, policy: Policy) -> bool:
     match policy.labels.get(table.name):
         case Del():
             return True
@@ -159,7 +159,7 @@ def _is_private(column: Column, table: Table, policy: Policy) -> bool:
             assert_never(label)
 
 
-def _bound(value: Fraction, column: Column) -> str:
+def bound(value: Fraction, column: Column) -> str:
     if column.type.kind not in TIMES:
         return _number(value)
     moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=float(value * 86_400))

@@ -12,12 +12,12 @@ from sqlglot.errors import SqlglotError
 
 from dp4sql.algebra.schema import Table
 from dp4sql.catalog.lexer import Statement
+from dp4sql.catalog.own import SCHEMA, calls_function, own_tables
 from dp4sql.errors import Refused
 from dp4sql.policy.labels import PolicySet
 
 Route: TypeAlias = Literal["private", "catalog"]
 
-OWN_SCHEMA: Final = "dp4sql"
 _SYSTEM_SCHEMAS: Final = frozenset({"pg_catalog", "information_schema", "pg_toast"})
 
 
@@ -28,10 +28,17 @@ def router(policies: PolicySet) -> Callable[[Statement], Route]:
     @lru_cache(maxsize=1024)
     def route(statement: Statement) -> Route:
         mentions = {token.name for token in statement.tokens}
-        if OWN_SCHEMA in mentions and _calls_own_schema(statement):
-            return "private"
+        own = own_tables(statement)
         # Catalog queries often are beyond sqlglot; those that name no policy table need no parse.
-        return _by_tables(statement.text, names) if mentions & names else "catalog"
+        private = calls_function(statement) or (
+            bool(mentions & names) and _by_tables(statement.text, names) == "private"
+        )
+        if private and own:
+            raise Refused(
+                f"a query reads dp4sql.{min(own)} and private rows together",
+                hint="Query them apart: what is in schema dp4sql is free and exact.",
+            )
+        return "private" if private else "catalog"
 
     return route
 
@@ -39,11 +46,6 @@ def router(policies: PolicySet) -> Callable[[Statement], Route]:
 def relation_name(table: Table) -> str:
     """The table's name without its schema."""
     return table.relname or table.name.rpartition(".")[2]
-
-
-def _calls_own_schema(statement: Statement) -> bool:
-    pairs = zip(statement.tokens, statement.tokens[1:], strict=False)
-    return any(first.name == OWN_SCHEMA and second.text == "." for first, second in pairs)
 
 
 def _by_tables(sql: str, names: frozenset[str]) -> Route:
@@ -55,7 +57,10 @@ def _by_tables(sql: str, names: frozenset[str]) -> Route:
         return "private"
     local = {cte.alias for cte in tree.find_all(exp.CTE)}
     tables = list(tree.find_all(exp.Table))
-    private = any(table.name in names or table.name.lower() in names for table in tables)
+    private = any(
+        (table.name in names or table.name.lower() in names) and table.db.lower() != SCHEMA
+        for table in tables
+    )
     if private and any(_is_system(table, local) for table in tables):
         raise Refused(
             "a query reads policy tables and system catalogs together",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,6 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from dp4sql.catalog import embedded
 from dp4sql.catalog.constants import Kept
 from dp4sql.catalog.ddl import LOCKDOWN, ddl, literal, quote
+from dp4sql.catalog.own import own_ddl
 from dp4sql.catalog.upstream import Address, Upstream
 from dp4sql.errors import CatalogUnavailable, InvalidParameter
 from dp4sql.policy.labels import PolicySet
@@ -73,6 +75,9 @@ class Catalog:
         self.version = session.settings.get("server_version", self.version)
         return session
 
+    def _script(self) -> str:
+        return f"{ddl(self._policies)}\n{own_ddl()}"
+
     # ------------------------------------------------------------ the embedded server
 
     async def _own_database(self, user: str) -> Address:
@@ -90,7 +95,7 @@ class Catalog:
         if self._database not in ("postgres", "template1", "template0"):
             await self._as_superuser(f"ALTER DATABASE postgres RENAME TO {name}", "template1")
         await self._as_superuser(
-            f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC;{LOCKDOWN}{ddl(self._policies)}",
+            f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC;{LOCKDOWN}{self._script()}",
             self._database,
         )
         self._roles.add(embedded.SUPERUSER)
@@ -120,12 +125,10 @@ class Catalog:
 
     async def _claim(self, session: Upstream) -> None:
         """Fill an empty database, or recognise one that was filled for this policy."""
-        mark = f"dp4sql catalog of {self._policies.fingerprint}"
+        mark = f"dp4sql catalog {hashlib.sha256(self._script().encode()).hexdigest()}"
         found = await session.run(_FOUND)
         if len(found.rows) == 0:
-            await session.script(
-                f"{ddl(self._policies)}\nCOMMENT ON SCHEMA public IS {literal(mark)}"
-            )
+            await session.script(f"{self._script()}\nCOMMENT ON SCHEMA public IS {literal(mark)}")
             return
         marked = await session.run(f"{_MARK} = {literal(mark)}")
         if len(marked.rows) == 0:

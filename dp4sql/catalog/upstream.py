@@ -114,11 +114,15 @@ class Upstream:
         parameters: Sequence[bytes | None] = (),
         parameter_formats: Sequence[int] = (),
         result_formats: Sequence[int] = (),
+        local: Mapping[str, str] | None = None,
     ) -> Relayed:
-        """Parse, bind, describe and execute in one round trip."""
+        """Parse, bind, describe and execute in one round trip. `local` are settings for this alone: until
+        the Sync all of it is one transaction."""
+        first = b"".join(_set_local(name, value) for name, value in (local or {}).items())
         bind = b"\0\0" + _codes(parameter_formats) + _values(parameters) + _codes(result_formats)
         execute = m.frame(b"B", bind) + m.frame(b"D", b"P\0") + m.frame(b"E", b"\0\0\0\0\0")
-        return _relayed(await self._exchange(_parse(sql, oids) + execute + m.frame(b"S")))
+        answer = await self._exchange(first + _parse(sql, oids) + execute + m.frame(b"S"))
+        return _relayed(_after(answer, len(local or ())))
 
     async def script(self, sql: str) -> None:
         """Several statements in one simple Query, their answers dropped."""
@@ -242,6 +246,19 @@ def _parse(sql: str, oids: Sequence[int]) -> bytes:
     return m.frame(
         b"P", b"\0" + sql.encode() + b"\0" + struct.pack(f"!H{len(oids)}I", len(oids), *oids)
     )
+
+
+def _set_local(name: str, value: str) -> bytes:
+    values = _values((name.encode(), value.encode()))
+    bind = b"\0\0" + _codes(()) + values + _codes(())
+    sql = "SELECT set_config($1, $2, true)"
+    return _parse(sql, (25, 25)) + m.frame(b"B", bind) + m.frame(b"E", b"\0\0\0\0\0")
+
+
+def _after(answer: list[tuple[bytes, bytes]], commands: int) -> list[tuple[bytes, bytes]]:
+    """What comes after the first so many commands have been completed."""
+    ends = [i for i, (kind, _) in enumerate(answer) if kind == b"C"]
+    return answer[ends[commands - 1] + 1 :] if commands else answer
 
 
 def _codes(codes: Sequence[int]) -> bytes:

@@ -57,6 +57,9 @@ def _check_relations(tables: dict[str, Table], source: Source) -> None:
         if not table.relname or "" in name.split(".") or name.count(".") > 1:
             hint = "a table is named relation, or schema.relation outside schema public"
             source.report(("tables", name), f'table name "{name}"', hint)
+        if table.schema == "dp4sql":
+            hint = "dp4sql.budget and others are there: declare it under another schema"
+            source.report(("tables", name), "the schema dp4sql is the proxy's own", hint)
         other = seen.setdefault((table.schema, table.relname), name)
         if other != name:
             hint = "keep one of them"

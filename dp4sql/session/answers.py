@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -11,6 +12,7 @@ from typing import Final
 from dp4sql.algebra.types import TEXT, Type, Value
 from dp4sql.catalog.constants import is_constant
 from dp4sql.catalog.lexer import Statement
+from dp4sql.catalog.own import own_tables, setting
 from dp4sql.catalog.route import Route
 from dp4sql.catalog.service import Catalog
 from dp4sql.catalog.upstream import Described, Relayed, Upstream
@@ -20,6 +22,7 @@ from dp4sql.policy.types import parse_type
 from dp4sql.rows import OutputColumn, Released
 from dp4sql.session.commands import Command, Copy, Explain
 from dp4sql.session.copy import copied, layout
+from dp4sql.session.own import rows_of
 from dp4sql.session.prepared import Arguments, Prepared
 from dp4sql.session.results import Result, fields_of, of_released
 from dp4sql.session.state import KEPT_HERE, REPORTED, State
@@ -153,15 +156,25 @@ class Answers:
         statement = prepared.statement
 
         async def ask() -> Result:
-            session = await self._session()
-            found = await session.run(
-                statement.text, prepared.oids, arguments.values, arguments.formats, formats
-            )
+            session, given = await self._session(), (arguments.values, arguments.formats)
+            rows = await self._own_rows(statement)
+            found = await session.run(statement.text, prepared.oids, *given, formats, rows)
             return self._relayed(found, formats)
 
         if is_constant(statement) and not arguments.values:
             return await self._catalog.kept.get((statement.text, formats), ask)
         return await ask()
+
+    async def _own_rows(self, statement: Statement) -> dict[str, str]:
+        """Settings that hold the rows of dp4sql.budget and the like, where the statement names them."""
+        pipeline, own = self._served().pipeline, self._state.current.own
+        names = own_tables(statement)
+        found = asyncio.to_thread(rows_of, names, pipeline, own, self._role) if names else None
+        return (
+            {setting(name): json.dumps(rows) for name, rows in (await found).items()}
+            if found
+            else {}
+        )
 
     async def _released(self, prepared: Prepared, arguments: Arguments) -> Released:
         return await self._served().pipeline.query(

@@ -326,3 +326,9 @@ def test_other_sections_are_validated_in_the_same_style() -> None:
     ]
     whole = validate_section(Template, {"text": "x", "theta": [1]}, lines, ("certify",))
     assert whole == Template(text="x", theta=[1])
+
+
+def test_the_schema_dp4sql_is_taken() -> None:
+    content = university()
+    content["tables"]["dp4sql.budget"] = {"key": ["k"], "columns": {"k": "integer"}}
+    assert "the schema dp4sql is the proxy's own" in the_problem(content).found
