@@ -18,7 +18,7 @@ import dp4sql
 from dp4sql.data import people, tpch, university
 from dp4sql.data.shipped import policy_file
 from dp4sql.server import Options
-from dp4sql.serving import Address, proxy, until_stopped
+from dp4sql.serving import Address, Running, proxy, until_stopped
 
 USERS: Final = {"university": "analyst", "tpch": "analyst", "people": "agent_u17"}
 """Who asks where. The profiles of people.yaml bind agent_u17 to the person u17."""
@@ -78,7 +78,7 @@ async def demonstrate(directory: Path, scale: str, listen: Address, serve: bool)
         found: dict[str, Address] = {}
         for offset, (name, file) in enumerate(files.items()):
             at = Address(listen.host, listen.port + offset if listen.port else 0)
-            found[name] = await proxies.enter_async_context(_proxy(name, file, at))
+            found[name] = (await proxies.enter_async_context(_proxy(name, file, at))).at
             print(f"proxy      {found[name]} answers for {name} under {policy_file(name).name}")
         for number, question in enumerate(QUESTIONS, 1):
             await _ask(number, question, found[question.database])
@@ -92,7 +92,7 @@ def _make(what: str, file: Path, generate: Callable[[Path], bool]) -> None:
     print(f"{file}, " + (f"made in {time.monotonic() - start:.1f} s" if made else "there already"))
 
 
-def _proxy(name: str, file: Path, at: Address) -> AbstractAsyncContextManager[Address]:
+def _proxy(name: str, file: Path, at: Address) -> AbstractAsyncContextManager[Running]:
     policy = dp4sql.load_policy(policy_file(name))
     return proxy(policy, f"duckdb://{file.resolve()}", None, Options(name, trust=True), at)
 

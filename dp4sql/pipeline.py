@@ -86,13 +86,15 @@ class Pipeline:
         *,
         journals: Sequence[Journal] = (),
         observe: bool = False,
+        kept: KeptAnswers | None = None,
     ) -> None:
-        """`observe`: queries are priced and nothing else; no rows, no charges."""
+        """`observe`: queries are priced and nothing else; no rows, no charges. `kept`: answers that are
+        beside the ledger, where that is open already."""
         self.policy, self.backend, self.ledger = policies, backend, ledger
         self.dialect, self._journals, self._observe = DIALECTS[backend.dialect], journals, observe
         self._scratch = Scratch()
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="release")
-        self._kept = KeptAnswers(ledger.where)
+        self._kept = kept or KeptAnswers(ledger.where)
         self._prepare = lru_cache(maxsize=512)(self._prepared)
         self._starting, self._started = asyncio.Lock(), False
 
@@ -115,12 +117,14 @@ class Pipeline:
 
     def renewed(self, policies: PolicySet) -> Pipeline:
         """The same under another policy file. Queries that run here go on as they began."""
-        new = Pipeline(
-            policies, self.backend, self.ledger, journals=self._journals, observe=self._observe
+        return Pipeline(
+            policies,
+            self.backend,
+            self.ledger,
+            journals=self._journals,
+            observe=self._observe,
+            kept=self._kept,
         )
-        new._kept.close()
-        new._kept = self._kept
-        return new
 
     def _prepared(self, sql: str, parameters: Parameters | None) -> Prepared:
         """A plan that is known to render: what an engine has no safe SQL for is refused here, uncharged."""

@@ -6,14 +6,18 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 
 import dp4sql
-from dp4sql.errors import InvalidParameter
+from dp4sql.budget.audit import Audit
+from dp4sql.errors import Dp4sqlError, InvalidParameter
 from dp4sql.policy.labels import PolicySet
 from dp4sql.server import Options, Server
+from dp4sql.server.health import Health
+from dp4sql.server.metrics import Metrics
+from dp4sql.wire.auth import Verifier
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +46,49 @@ def address(text: str) -> Address:
     return Address(host.strip("[]") or "127.0.0.1", int(port))
 
 
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What the curator wants to see: a log of statements, pages for probes, or answers without rows."""
+
+    audit: str | os.PathLike[str] | None = None
+    pages: Address | None = None
+    observe: bool = False
+
+
+@dataclass(slots=True)
+class Running:
+    """A proxy that answers: `at` is where clients connect, `pages` where probes do."""
+
+    at: Address
+    pages: Address | None
+    server: Server
+    metrics: Metrics
+    audit: Audit | None
+    _renewing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def renew(
+        self, load: Callable[[], tuple[PolicySet, Mapping[str, Verifier] | None]]
+    ) -> None:
+        """Take what `load` reads, a policy file and users; where either is no good, all stays as it is.
+
+        Statements that run go on under the file they began with. The audit log is opened anew.
+        """
+        async with self._renewing:
+            try:
+                if self.audit is not None:
+                    self.audit.reopen()
+                policy, users = await asyncio.to_thread(load)
+                pipeline = self.server.served.pipeline.renewed(policy)
+                await pipeline.start()
+                await self.server.renew(pipeline, users)
+            except (Dp4sqlError, OSError) as error:
+                log.error("not reloaded, everything stays as it was: %s", error)
+                self.metrics.reloaded(taken=False)
+            else:
+                log.info("reloaded: %s holds from the next statement on", policy.source)
+                self.metrics.reloaded(taken=True)
+
+
 @asynccontextmanager
 async def proxy(
     policy: PolicySet,
@@ -49,41 +96,65 @@ async def proxy(
     ledger: str | os.PathLike[str] | None,
     options: Options,
     listen: Address,
-) -> AsyncIterator[Address]:
-    """A proxy that answers at the address it gives, until the block ends.
+    watch: Watch = Watch(),
+) -> AsyncIterator[Running]:
+    """A proxy that answers until the block ends.
 
     Nobody may connect before the database has shown the tables and columns that the policy names;
     PolicyError lists those it lacks.
     """
     if options.trust and any(one.roles for one in policy.policies):
         log.warning("roles have allowances, but without --users anyone may take any role's name")
-    pipeline = dp4sql.open_pipeline(policy=policy, database=database, ledger=ledger)
-    try:
-        await pipeline.start()
+    async with AsyncExitStack() as closing:
+        audit, metrics = Audit(watch.audit) if watch.audit else None, Metrics()
+        if audit is not None:
+            closing.callback(audit.close)
+        pipeline = dp4sql.open_pipeline(
+            policy=policy,
+            database=database,
+            ledger=ledger,
+            journals=[metrics] if audit is None else [audit, metrics],
+            observe=watch.observe,
+        )
         server = Server(pipeline, options)
-        try:
-            port = await _listen(server, listen)
-            yield Address(listen.host, port)
-        finally:
-            await server.close()
-    finally:
-        await pipeline.close()
+        closing.push_async_callback(_close_pipeline, server)
+        await pipeline.start()
+        closing.push_async_callback(server.close)
+        at = await _listen(server, listen)
+        pages = Health(server, metrics)
+        closing.push_async_callback(pages.close)
+        where = await _listen(pages, watch.pages) if watch.pages else None
+        yield Running(at, where, server, metrics, audit)
 
 
-async def _listen(server: Server, listen: Address) -> int:
+async def _close_pipeline(server: Server) -> None:
+    await server.served.pipeline.close()
+
+
+async def _listen(server: Server | Health, listen: Address) -> Address:
     try:
-        return await server.listen(listen.host, listen.port)
+        return Address(listen.host, await server.listen(listen.host, listen.port))
     except OSError as error:
         raise InvalidParameter(
             f"cannot listen on {listen}: {os.strerror(error.errno or 0)}",
-            hint=f"--listen {Address(listen.host, 0)} takes a free port.",
+            hint=f"{Address(listen.host, 0)} takes a free port.",
         ) from None
 
 
-async def until_stopped() -> None:
-    """Wait for SIGTERM or SIGINT (Ctrl-C)."""
+async def until_stopped(reload: Callable[[], Awaitable[None]] | None = None) -> None:
+    """Wait for SIGTERM or SIGINT (Ctrl-C); SIGHUP is for `reload`."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
+    reloading: set[asyncio.Future[None]] = set()
+
+    def begin(work: Callable[[], Awaitable[None]]) -> None:
+        task = asyncio.ensure_future(work())
+        reloading.add(task)
+        task.add_done_callback(reloading.discard)
+
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
+    if reload is not None:
+        loop.add_signal_handler(signal.SIGHUP, begin, reload)
     await stopped.wait()
+    await asyncio.gather(*reloading)

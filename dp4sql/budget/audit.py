@@ -29,7 +29,7 @@ class Audit:
     """Appends to a file, a line in one call, so that several proxies may share it. AuditBroken where it
     cannot be opened; what cannot be written is refused before it is charged."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path, self._lock = Path(path), threading.Lock()
         self._file = self._opened()
 

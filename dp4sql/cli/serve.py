@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dp4sql
 from dp4sql.cli.arguments import Commands, add_command, database_argument, policy_argument
+from dp4sql.policy.labels import PolicySet
+
+if TYPE_CHECKING:
+    from dp4sql.wire.auth import Verifier
 
 
 def add(commands: Commands) -> None:
@@ -47,6 +53,21 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "--catalog", metavar="URL", help="an empty Postgres that answers catalog queries (its own)"
     )
+    command.add_argument(
+        "--audit-log",
+        metavar="FILE",
+        help="a line of JSON for each statement: who, what, which charge",
+    )
+    command.add_argument(
+        "--metrics-address",
+        metavar="HOST:PORT",
+        help="where /metrics, /healthz and /readyz are; for the curator alone",
+    )
+    command.add_argument(
+        "--observe",
+        action="store_true",
+        help="show bounds, noise and charges; withhold rows, read and charge nothing",
+    )
     command.set_defaults(run=run)
 
 
@@ -59,24 +80,38 @@ def run(args: argparse.Namespace) -> int:
 
 async def _served(args: argparse.Namespace) -> None:
     from dp4sql.server import Options, Tls
-    from dp4sql.serving import address, proxy, until_stopped
-    from dp4sql.wire.auth import load_users
+    from dp4sql.serving import Watch, address, proxy, until_stopped
 
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
     )
     name = args.name or Path(args.policy).stem
+    policy, users = _read(args)
     options = Options(
         database=name,
-        users=load_users(args.users) if args.users else None,
+        users=users,
         trust=not args.users,
         tls=Tls.load(*args.tls) if args.tls else None,
         catalog=args.catalog,
     )
-    policy = dp4sql.load_policy(args.policy)
-    async with proxy(policy, args.database, args.ledger, options, address(args.listen)) as found:
+    pages = address(args.metrics_address) if args.metrics_address else None
+    watch = Watch(args.audit_log, pages, args.observe)
+    listen = address(args.listen)
+    async with proxy(policy, args.database, args.ledger, options, listen, watch) as running:
         who = "users of " + args.users if args.users else "anyone on this machine"
-        print(f"dp4sql {dp4sql.__version__} listens on {found} for {who}", flush=True)
-        print(f"  {found.psql(name, 'me')}", flush=True)
-        await until_stopped()
+        print(f"dp4sql {dp4sql.__version__} listens on {running.at} for {who}", flush=True)
+        print(f"  {running.at.psql(name, 'me')}", flush=True)
+        if running.pages:
+            print(f"  http://{running.pages}/metrics, /healthz, /readyz", flush=True)
+        if args.observe:
+            print("  observing: rows are withheld, nothing is read or charged", flush=True)
+        await until_stopped(lambda: running.renew(lambda: _read(args)))
     print("stopped")
+
+
+def _read(args: argparse.Namespace) -> tuple[PolicySet, Mapping[str, Verifier] | None]:
+    """The files that SIGHUP reads again."""
+    from dp4sql.wire.auth import load_users
+
+    users = load_users(args.users) if args.users else None
+    return dp4sql.load_policy(args.policy), users

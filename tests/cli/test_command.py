@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -196,3 +197,45 @@ def test_serve_wants_the_tables_of_the_policy(tmp_path: Path) -> None:
         "faculty: the database has no such table",
     ):
         assert re.search(rf"university\.yaml:\d+: {found}", done.stderr), done.stderr
+
+
+def test_serve_reads_its_policy_again_on_sighup(database: str, tmp_path: Path) -> None:
+    policy, log = tmp_path / "university.yaml", tmp_path / "audit.jsonl"
+    policy.write_text(Path(POLICY).read_text())
+    arguments = ("--policy", str(policy), "--ledger", str(tmp_path / "l"), "--audit-log", str(log))
+    with serving("--database", database, *arguments) as (process, port):
+        where = f"host=127.0.0.1 port={port} user=me dbname=university"
+        with psycopg.connect(where, autocommit=True) as client:
+            client.execute("SELECT COUNT(*) FROM student")
+            policy.write_text(policy.read_text().replace("budget: 20", "budget: 1"))
+            process.send_signal(signal.SIGHUP)
+            assert process.stderr is not None
+            while "reloaded" not in (line := process.stderr.readline()):
+                assert line
+            client.execute("SET dp4sql.reuse = off")
+            with pytest.raises(psycopg.Error, match="0 of 1 is left"):
+                client.execute("SELECT COUNT(*) FROM student")
+            policy.write_text("nonsense")
+            process.send_signal(signal.SIGHUP)
+            while "not reloaded" not in (line := process.stderr.readline()):
+                assert line
+            assert client.execute("SELECT COUNT(*) FROM section").fetchone() == (
+                university.SECTIONS,
+            )
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+    outcomes = [json.loads(line)["outcome"] for line in log.read_text().splitlines()]
+    assert outcomes == ["asked", "answered", "asked", "refused", "asked", "answered"]
+
+
+def test_serve_observes_and_shows_pages(database: str, tmp_path: Path) -> None:
+    flags = ("--observe", "--metrics-address", "127.0.0.1:0", "--ledger", str(tmp_path / "l"))
+    with serving("--database", database, *flags) as (process, port):
+        assert process.stdout is not None
+        pages = re.search(r"http://\S+?/", "".join(process.stdout.readline() for _ in range(2)))
+        assert pages
+        where = f"host=127.0.0.1 port={port} user=me dbname=university"
+        with psycopg.connect(where, autocommit=True) as client:
+            assert client.execute("SELECT COUNT(*) FROM student").fetchall() == []
+        with urllib.request.urlopen(f"{pages[0]}metrics", timeout=20) as found:
+            assert b'statements_total{outcome="observed"} 1.0' in found.read()

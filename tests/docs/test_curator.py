@@ -13,7 +13,7 @@ from dp4sql.errors import PolicyError
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "curator.md").read_text(encoding="utf-8")
-LESSON, ERRORS = GUIDE.split("\n## 9. ")
+LESSON, ERRORS = GUIDE.split("\n## 10. ")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

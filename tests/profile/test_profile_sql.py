@@ -501,7 +501,9 @@ def test_clients_prepare_and_fetch(tmp_path, database):
 async def _over_the_wire(tmp_path, database):
     loaded = dp4sql.load_policy(write(tmp_path, rich(roles="agent_{entity}")))
     options = Options(trust=True)
-    async with proxy(loaded, database, tmp_path / "ledger", options, Address("127.0.0.1", 0)) as at:
+    listen = Address("127.0.0.1", 0)
+    async with proxy(loaded, database, tmp_path / "ledger", options, listen) as running:
+        at = running.at
         connection = await asyncpg.connect(
             host=at.host, port=at.port, user="agent_c1", database="dp4sql"
         )
