@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from .expressions import COMPARISONS, Expressions, Kind, Scope, Var, numeric
-from .joins import Joins, Relation, equal
+from .joins import Joins, Pairs, Relation, equal
 from .world import World
 
 BUDGETS = (0, 1, 1, 2, 2, 2, 3, 3, 4, 6, 10)
 """Numbers of constructs (joins, conditions, subqueries) to draw from."""
+SETS = ("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "UNION", "INTERSECT", "EXCEPT")
 SMALL = (0, 1, 2)
 """Constants that computed columns are compared with."""
 
@@ -165,8 +166,7 @@ class Blocks:
         return f"SELECT DISTINCT {items} FROM {block.source}{block.where()}", columns
 
     def union(self, depth: int, near: Scope) -> tuple[str, Scope]:
-        every = self.rng.random() < 0.7
-        self.tags.add("UNION ALL" if every else "UNION")
+        word = self.rng.choice(SETS)
         left, right = self.block(depth, near), self.block(depth, near)
         pairs = [(a, b) for a in left.scope for b in right.scope if a.kind == b.kind]
         if not pairs:
@@ -181,7 +181,8 @@ class Blocks:
             _select(block, side, columns)
             for block, side in zip((left, right), zip(*chosen, strict=True), strict=True)
         ]
-        return f" UNION {'ALL ' if every else ''}".join(texts), columns
+        self.tags.add(word)
+        return f" {word} ".join(texts), columns
 
     def grouped(self, depth: int, near: Scope) -> tuple[str, Scope]:
         self.tags.add("inner GROUP BY")
@@ -261,9 +262,12 @@ class Blocks:
 
     def subquery_condition(self, scope: Scope, depth: int) -> str:
         inner = self.block(depth - 1, scope)
-        if self.rng.random() < 0.5:
+        shape = self.rng.random()
+        if shape < 0.45:
             return self._membership(scope, inner)
         pairs = self.joins.pairs(scope, inner.scope)
+        if shape < 0.6 and pairs and numeric(scope):
+            return self._scalar(scope, inner, pairs)
         conditions = [*inner.conditions, *equal(pairs)]
         unequal = self.joins.unequal_pair(scope, inner.scope)
         if unequal is not None and self.rng.random() < 0.4:
@@ -273,6 +277,15 @@ class Blocks:
         self.tags.add(word if pairs else f"{word} without correlation")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"{word} (SELECT 1 FROM {inner.source}{where})"
+
+    def _scalar(self, scope: Scope, inner: Block, pairs: Pairs) -> str:
+        self.tags.add("correlated scalar subquery")
+        text, _ = self.inner_aggregate(inner.scope)
+        where = " AND ".join((*inner.conditions, *equal(pairs)))
+        return (
+            f"{self.expressions.number(scope)} {self.rng.choice(COMPARISONS)} "
+            f"(SELECT {text} FROM {inner.source} WHERE {where})"
+        )
 
     def _membership(self, scope: Scope, inner: Block) -> str:
         pairs = self.joins.pairs(scope, inner.scope)

@@ -82,8 +82,7 @@ def _probes(query: Query, explanation: Explanation) -> Iterable[Probe]:
     if explanation.public:
         yield Probe("COUNT(*)", None)
         for measured in query.aggregates:
-            parts = ("sum", "count") if measured.function == "avg" else (measured.function,)
-            yield from (Probe(measured.probe(part, Fraction(0)), None) for part in parts)
+            yield from (Probe(measured.probe(p, Fraction(0)), None) for p in measured.parts())
         return
     reports = {bound.name: bound.measurements for bound in explanation.aggregates}
     if set(reports) != {measured.name for measured in query.aggregates}:

@@ -48,6 +48,7 @@ class Motifs:
             self.listed,
             self.padded,
             self.counted,
+            self.paired,
             self.regrouped,
             self.regrouped,
         )
@@ -142,6 +143,23 @@ class Motifs:
             keys = (*keys, self.rng.choice(others))
         self.blocks.tags |= {"LEFT JOIN", "outer join grouped by its left side"}
         text, columns = self._grouped(f"{left.text} LEFT JOIN {right.text} ON {on}", keys, right)
+        return self._outside(text, columns, columns[-1:])
+
+    def paired(self) -> Block:
+        """Children with their parents, grouped by the parent and a column of the child that is seldom alike."""
+        on = " AND ".join(equal(self._along(self.child, self.parent))) or "TRUE"
+        table = self.blocks.world.tables[_table(self.parent)]
+        keys = tuple(var for var in self.parent.columns if var.name in table.key)
+        declared = {columns for columns, _ in self.link.child.frequencies}
+        seldom = [var for var in self.child.columns if (var.name,) in declared]
+        names = {var.name for var in keys}
+        more = self.rng.choice([v for v in seldom if v.name not in names] or [None])
+        self.blocks.tags.add("JOIN")
+        text, columns = self._grouped(
+            f"{self.parent.text} JOIN {self.child.text} ON {on}",
+            keys if more is None else (*keys, more),
+            self.child,
+        )
         return self._outside(text, columns, columns[-1:])
 
     def regrouped(self) -> Block:

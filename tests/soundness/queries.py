@@ -6,7 +6,7 @@ leaves a tag, so that a run can say how often it was tried and accepted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
@@ -20,36 +20,70 @@ from .world import World, traits
 DEPTH = 3
 DIRECTED = 0.45
 """Share of queries of the shapes in `motifs`."""
-Aggregate = Literal["count_star", "count", "count_distinct", "sum", "avg"]
+CANDIDATE = 1
+"""The value at which the choice of a MIN or MAX is probed."""
+Aggregate = Literal[
+    "count_star", "count", "count_distinct", "sum", "sum_distinct", "avg", "variance", "min", "max"
+]
+TAGS: Mapping[Aggregate, str] = {
+    "count_star": "COUNT(*)",
+    "count_distinct": "COUNT(DISTINCT x)",
+    "sum_distinct": "SUM(DISTINCT x)",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One aggregate of the client's query; `name` is its output column."""
+    """One aggregate of the client's query; `name` is its output column, `only` the condition of its FILTER."""
 
     name: str
     function: Aggregate
     argument: str
+    only: str = ""
 
     def sql(self) -> str:
         match self.function:
             case "count_star":
-                return "COUNT(*)"
-            case "count_distinct":
-                return f"COUNT(DISTINCT {self.argument})"
+                return self._filtered("COUNT(*)")
+            case "count_distinct" | "sum_distinct":
+                return self._filtered(f"{self.function[:-9].upper()}(DISTINCT {self.argument})")
             case other:
-                return f"{other.upper()}({self.argument})"
+                return self._filtered(f"{other.upper()}({self.argument})")
+
+    def _filtered(self, call: str) -> str:
+        return f"{call} FILTER (WHERE {self.only})" if self.only else call
+
+    def parts(self) -> tuple[str, ...]:
+        """The kinds of its measurements."""
+        match self.function:
+            case "avg":
+                return ("sum", "count")
+            case "variance":
+                return ("sum", "sum_squares", "count")
+            case "min" | "max":
+                return ("rank",)
+            case other:
+                return (other,)
 
     def probe(self, kind: str, center: Fraction) -> str:
-        """The SQL of one measurement of this aggregate: AVG is a centred sum and a count."""
-        if kind == "sum" and center:
+        """The SQL of one measurement of this aggregate. AVG is a centred sum and a count, VARIANCE has the
+        centred squares too; MIN (MAX) chooses by how many rows are at most (least) each candidate."""
+        x = self.argument
+        if center:
             shown = str(center) if center.denominator == 1 else repr(float(center))
-            return f"SUM({self.argument} - ({shown}))"
-        if kind == "sum":
-            return f"SUM({self.argument})"
-        if kind == "count" and self.function == "avg":
-            return f"COUNT({self.argument})"
-        return self.sql()
+            x = f"({x} - ({shown}))"
+        match kind:
+            case "sum":
+                return self._filtered(f"SUM({x})")
+            case "sum_squares":
+                return self._filtered(f"SUM({x} * {x})")
+            case "rank":
+                sign = "<=" if self.function == "min" else ">="
+                return self._filtered(f"COUNT(CASE WHEN {x} {sign} {CANDIDATE} THEN 1 END)")
+            case "count" if self.function in ("avg", "variance"):
+                return self._filtered(f"COUNT({x})")
+            case _:
+                return self.sql()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +163,16 @@ def _key(
 def _aggregates(
     rng: Random, tags: set[str], expressions: Expressions, block: Block
 ) -> tuple[Measured, ...]:
-    made: list[tuple[Aggregate, str]] = []
+    made: list[tuple[Aggregate, str, str]] = []
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         function, argument = rng.choice(AGGREGATES)(rng, expressions, block)
-        tags.add(
-            {"count_star": "COUNT(*)", "count_distinct": "COUNT(DISTINCT x)"}.get(
-                function, f"{function.upper()}(x)"
-            )
-        )
-        made.append((function, argument))
+        tags.add(TAGS.get(function, f"{function.upper()}(x)"))
+        only = expressions.predicate(block.scope) if rng.random() < 0.05 else ""
+        if only:
+            tags.add("FILTER")
+        made.append((function, argument, only))
     unique = list(dict.fromkeys(made))
-    return tuple(
-        Measured(f"a{i}", function, argument) for i, (function, argument) in enumerate(unique)
-    )
+    return tuple(Measured(f"a{i}", *parts) for i, parts in enumerate(unique))
 
 
 def _star(rng: Random, expressions: Expressions, block: Block) -> tuple[Aggregate, str]:
@@ -164,6 +195,13 @@ def _avg(rng: Random, expressions: Expressions, block: Block) -> tuple[Aggregate
     return "avg", expressions.number(block.scope, plain=0.8)
 
 
+RARE: tuple[Aggregate, ...] = ("sum_distinct", "variance", "min", "max")
+
+
+def _rare(rng: Random, expressions: Expressions, block: Block) -> tuple[Aggregate, str]:
+    return rng.choice(RARE), expressions.number(block.scope, plain=0.8)
+
+
 AGGREGATES: tuple[Callable[[Random, Expressions, Block], tuple[Aggregate, str]], ...] = (
-    _star, _star, _count, _distinct, _sum, _sum, _avg,
+    _star, _star, _star, _count, _count, _distinct, _distinct, _sum, _sum, _sum, _avg, _rare,
 )  # fmt: skip
