@@ -408,16 +408,15 @@ class Deriver:
             every = frozenset(agg.id for agg in node.aggs)
             attrs = frozenset(inner[a] for a in changed(left) & keys) | every
             seen = map_distinct(hung[2], inner.get)
-            if not changed(left) & keys:
-                terms = binary.owned_only(
-                    (*left, *self.terms(join.right)),
-                    hung[0],
-                    hung[1],
-                    seen,
-                    flickers=comes_or_goes(left),
-                    attrs=attrs,
-                )
-                return "X-GrpHang", terms
+            terms = binary.owned_only(
+                (*left, *self.terms(join.right)),
+                hung[0],
+                hung[1],
+                seen,
+                flickers=comes_or_goes(left),
+                attrs=attrs,
+            )
+            return "X-GrpHang", terms
         if join.residual is not None:
             return None
         view = unary.LeftGrouping(

@@ -1,4 +1,4 @@
-"""`python -m tests.soundness.mutate [--seconds 30] [--workers 2] [--only TEXT]`: does the oracle find mistakes?
+"""`python -m tests.soundness.mutate [--seconds 120] [--workers 2] [--only TEXT]`: does the oracle find mistakes?
 
 Every mutation runs in a process of its own, in which the module's source is changed on import, until the
 oracle finds a violation, or for mistakes in rendering a wrong answer. Exit status 1 when one survives its time or
@@ -90,7 +90,7 @@ def child(name: str, seconds: float, seed: int) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soundness.mutate", description=__doc__)
     parser.add_argument(
-        "--seconds", type=float, default=60.0, help="processor time a mutation has to be found in"
+        "--seconds", type=float, default=120.0, help="processor time a mutation has to be found in"
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)

@@ -82,7 +82,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("distinct: one of several links", "if len(links) != 1 or table.name == self.policy.entity:\n            return {}\n        (link,) = links", "if not links or table.name == self.policy.entity:\n            return {}\n        link = links[0]"),
         ("distinct: moved references stay together", "after = self.owned[table.name] if moves else parents", "after = parents"),
         ("X-Hang: its own columns decide no match", "flickering or bool(changed(premises[0].terms) & reads_own)", "flickering"),
-        ("X-GrpHang: keys stay", "if not changed(left) & keys:", "if True:"),
+        ("X-GrpHang: what hangs on a row moves no aggregate", "for a in changed(left) & keys) | every", "for a in changed(left) & keys)"),
         ("X-Left: unmatched rows are public", 'if node.kind in ("left", "full"):', 'if node.kind == "full":'),
         ("T-Join: conditions in ON do not matter", "terms if node.residual is None else unary.select(terms, node.residual)", "terms"),
         ("NOT IN: NULL matches nothing", "if nullable and (", "if False and ("),
