@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import dp4sql
-from dp4sql.cli import bench, check, data_version, demo, explain, ledger, serve, user
+from dp4sql.cli import bench, check, data_version, demo, explain, init, ledger, serve, user
 from dp4sql.errors import Dp4sqlError, PolicyError
 
 DESCRIPTION = """\
@@ -69,6 +69,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"dp4sql {dp4sql.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (serve, demo, explain, check, ledger, data_version, bench, user):
+    for command in (serve, demo, explain, init, check, ledger, data_version, bench, user):
         command.add(commands)
     return parser

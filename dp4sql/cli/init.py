@@ -1,0 +1,153 @@
+"""dp4sql init: a draft of a policy file from a database."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import dp4sql
+from dp4sql.cli.arguments import Commands, add_command, database_argument
+from dp4sql.curator.draft import Choices, draft, owned, proposed_entities
+from dp4sql.curator.init import Structure, measure, structure
+from dp4sql.errors import InvalidParameter
+
+EXAMPLES = """\
+  dp4sql init --database duckdb:///shop.duckdb
+      asks whom to protect and what is public, and writes policy.yaml
+  dp4sql init --database postgresql://reader@db/shop --entity customer --public nation region \\
+      --out shop.yaml
+      asks nothing
+"""
+
+
+def add(commands: Commands) -> None:
+    command = add_command(
+        commands, "init", "draft a policy file from a database's schema and data", EXAMPLES
+    )
+    database_argument(command)
+    command.add_argument(
+        "--out", default="policy.yaml", metavar="FILE", help="the file to write (policy.yaml)"
+    )
+    command.add_argument(
+        "--entity", nargs="+", metavar="TABLE", help="tables of those who are protected"
+    )
+    command.add_argument(
+        "--public",
+        nargs="+",
+        metavar="TABLE",
+        default=None,
+        help="tables everybody may read exactly",
+    )
+    command.add_argument("--epsilon", metavar="NUMBER", help="what one query spends (1.0)")
+    command.add_argument("--budget", metavar="NUMBER", help="what all queries may spend (20)")
+    command.add_argument(
+        "--yes", action="store_true", help="take the proposals instead of asking on a terminal"
+    )
+    command.add_argument("--force", action="store_true", help="replace FILE where it exists")
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    out = Path(args.out)
+    if out.exists() and not args.force:
+        raise InvalidParameter(
+            f"{out} exists", hint="--out names another file, --force replaces it."
+        )
+    text = asyncio.run(_drafted(args))
+    out.write_text(text, encoding="utf-8")
+    dp4sql.load_policy(out)
+    print(f"{out}: a draft that loads. Now decide on each line marked measured-from-data, then:")
+    print(f"  dp4sql check --policy {out} --database URL")
+    return 0
+
+
+async def _drafted(args: argparse.Namespace) -> str:
+    from dp4sql.backends import open_backend
+
+    backend = open_backend(args.database)
+    try:
+        found = await structure(backend, _progress)
+        choices = _choices(args, found)
+        measured = await measure(found.tables, backend, _progress)
+    finally:
+        await backend.close()
+    return draft(found.tables, measured, choices, backend.identity, found.left_out)
+
+
+# ---------------------------------------------------------------- choices
+
+
+def _choices(args: argparse.Namespace, found: Structure) -> Choices:
+    """From the flags; what they leave open is asked for on a terminal, else proposed."""
+    asks = sys.stdin.isatty() and sys.stdout.isatty() and not args.yes
+    proposed = proposed_entities(found.tables)
+    if asks:
+        print(f"\nTables: {', '.join(found.tables)}")
+    entities = _tables(args.entity, "Whom to protect", proposed, found, asks)
+    if not entities:
+        raise InvalidParameter("nobody is protected", hint="--entity names at least one table.")
+    others = [t for t in found.tables if not any(t in owned(e, found.tables) for e in entities)]
+    public: Sequence[str] = ()
+    if args.public is not None or others:
+        question = f"Which of {', '.join(others)} may everybody read exactly"
+        public = _tables(args.public, question, (), found, asks)
+    for title in public:
+        if title not in others:
+            raise InvalidParameter(
+                f"{title} holds rows of who is protected",
+                hint="The draft labels it del; weaken that in the file where it is right to.",
+            )
+    return Choices(
+        tuple(entities),
+        tuple(public),
+        _number(_answer(args.epsilon, "Epsilon of one query", "1.0", asks)),
+        _number(_answer(args.budget, "Budget of all queries", "20", asks)),
+    )
+
+
+def _tables(
+    given: list[str] | None, question: str, proposed: Sequence[str], found: Structure, asks: bool
+) -> Sequence[str]:
+    names = given
+    if names is None:
+        text = _answer(None, question, " ".join(proposed), asks)
+        names = text.replace(",", " ").split()
+    for name in names:
+        if name not in found.tables:
+            raise InvalidParameter(
+                f"there is no table {name} with a key",
+                hint=f"Tables: {', '.join(found.tables)}.",
+            )
+    return list(dict.fromkeys(names))
+
+
+def _answer(given: str | None, question: str, proposed: str, asks: bool) -> str:
+    if given is not None or not asks:
+        return given or proposed
+    return input(f"{question}? [{proposed or 'none'}] ").strip() or proposed
+
+
+def _number(text: str) -> str:
+    if not re.fullmatch(r"\d+(\.\d+)?", text) or float(text) == 0:
+        raise InvalidParameter(f"{text} is no amount of epsilon", hint="A number such as 0.5 or 20.")
+    return text
+
+
+# ---------------------------------------------------------------- progress
+
+WIDTH = 20
+
+
+def _progress(done: int, steps: int, what: str) -> None:
+    """A bar on a terminal; a line a step elsewhere."""
+    if sys.stderr.isatty():
+        full = WIDTH * done // max(steps, 1)
+        bar = "#" * full + "." * (WIDTH - full)
+        end = "\n" if done == steps else ""
+        print(f"\r\x1b[K[{bar}] {done}/{steps} {what}", end=end, file=sys.stderr, flush=True)
+    else:
+        print(f"{done}/{steps} {what}", file=sys.stderr, flush=True)
