@@ -3,6 +3,7 @@
 # make check   style, types and import rules
 # make engines the engines' tests against Postgres 13 to 18 (needs npm) and Spark (needs Java)
 # make bench   TPC-H plain and private: times, errors, figures         SCALE=0.1 RUNS=10
+# make bench-wire  the protocol beside Postgres and pgbouncer        ROUNDS=5
 # make soak    16 clients on two proxies and one budget,               ATTEMPTS=5000
 #              random queries against the promised bounds, then        MINUTES=10
 #              mistakes in the rules that it must find in time         WITHIN=120
@@ -15,12 +16,13 @@ ATTEMPTS ?= 5000
 MINUTES ?= 10
 WITHIN ?= 120
 RUNS ?= 10
+ROUNDS ?= 5
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check engines bench soak clean
+.PHONY: help demo test check engines bench bench-wire soak clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/,$$d'
@@ -57,6 +59,9 @@ soak: $(VENV)/.installed-test
 bench: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/dp4sql bench tpch --scale $(SCALE) --runs $(RUNS)
+
+bench-wire: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.wire --rounds $(ROUNDS)
 
 clean:
 	rm -rf $(VENV) .demo

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 from itertools import chain
 from typing import Final, Literal, TypeVar
 
@@ -62,9 +61,11 @@ from dp4sql.preparation import (
     priced,
     stage_sql,
 )
+from dp4sql.remember import Remembered
 from dp4sql.rows import OutputColumn, PrivateRows, Released
 from dp4sql.settings import Settings
 from dp4sql.sql.dialects import DIALECTS, DUCKDB
+from dp4sql.sql.parse import MAX_LENGTH
 from dp4sql.sql.render import Renderer
 
 log = logging.getLogger(__name__)
@@ -95,7 +96,7 @@ class Pipeline:
         self._scratch = Scratch()
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="release")
         self._kept = kept or KeptAnswers(ledger.where)
-        self._prepare = lru_cache(maxsize=512)(self._prepared)
+        self._prepare = Remembered(self._prepared, _weight, MAX_LENGTH)
         self._starting, self._started = asyncio.Lock(), False
 
     async def start(self) -> None:
@@ -464,3 +465,9 @@ def _say_charged(error: BaseException, charges: Sequence[Charge]) -> None:
 def _typed(parameters: Sequence[Value], types: Sequence[Type | None]) -> Parameters:
     known = [*types, *([None] * len(parameters))]
     return tuple((value, known[i] or Type("unknown")) for i, value in enumerate(parameters))
+
+
+def _weight(sql: str, parameters: Parameters | None) -> int:
+    """Characters, in the text and among the parameters; a plan itself is worth a few thousand."""
+    texts = (value for value, _ in parameters or () if isinstance(value, str))
+    return 2000 + len(sql) + sum(map(len, texts))

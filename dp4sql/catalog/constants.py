@@ -7,13 +7,11 @@ answer. A cast or a function could depend on settings or the clock, and is asked
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Hashable
 from functools import lru_cache
-from typing import Final, TypeVar, cast
+from typing import Any, Final
 
 from dp4sql.catalog.lexer import Statement
-
-T = TypeVar("T")
 
 KEPT: Final = 256
 MAX_LENGTH: Final = 1000
@@ -21,11 +19,13 @@ _WORDS: Final = frozenset({"select", "as", "null", "true", "false"})
 _SYMBOLS: Final = frozenset("(),+-*")
 
 
-@lru_cache(maxsize=1024)
 def is_constant(statement: Statement) -> bool:
     """Whether nothing but literals, arithmetic and names of columns stands in the statement."""
-    if len(statement.text) > MAX_LENGTH:
-        return False
+    return len(statement.text) <= MAX_LENGTH and _is_constant(statement)
+
+
+@lru_cache(maxsize=1024)
+def _is_constant(statement: Statement) -> bool:
     previous = ""
     for token in statement.tokens:
         kind, text = token.kind, token.text.lower()
@@ -43,10 +43,14 @@ class Kept:
     def __init__(self) -> None:
         self._found: OrderedDict[Hashable, object] = OrderedDict()
 
-    async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
-        if key not in self._found:
-            self._found[key] = await ask()
-            if len(self._found) > KEPT:
-                self._found.popitem(last=False)
-        self._found.move_to_end(key)
-        return cast(T, self._found[key])
+    def find(self, key: Hashable) -> Any:
+        """What was kept under `key`, or None."""
+        found = self._found.get(key)
+        if found is not None:
+            self._found.move_to_end(key)
+        return found
+
+    def keep(self, key: Hashable, answer: object) -> None:
+        self._found[key] = answer
+        if len(self._found) > KEPT:
+            self._found.popitem(last=False)

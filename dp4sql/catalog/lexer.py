@@ -7,10 +7,10 @@ that never closes ends the reading at once.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from dp4sql.errors import SyntaxError_, Unsupported
+from dp4sql.remember import Remembered
 
 MAX_LENGTH: Final = 1_000_000
 MAX_TOKENS: Final = 100_000
@@ -77,8 +77,7 @@ class Statement(NamedTuple):
         return Statement(self.text[cut : cut + kept[-1].end], self.start + cut, kept)
 
 
-@lru_cache(maxsize=1024)
-def statements(sql: str) -> tuple[Statement, ...]:
+def _statements(sql: str) -> tuple[Statement, ...]:
     """The statements of `sql`, without empty ones; SyntaxError_ where a quote does not close."""
     if len(sql) > MAX_LENGTH:
         raise Unsupported(f"statement longer than {MAX_LENGTH} characters")
@@ -92,6 +91,9 @@ def statements(sql: str) -> tuple[Statement, ...]:
             current.append(token)
     found.append(current)
     return tuple(_statement(sql, tokens) for tokens in found if tokens)
+
+
+statements = Remembered(_statements, len, MAX_LENGTH)
 
 
 def _statement(sql: str, tokens: list[Token]) -> Statement:

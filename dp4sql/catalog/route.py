@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 import sqlglot
@@ -11,10 +10,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dp4sql.algebra.schema import Table
-from dp4sql.catalog.lexer import Statement
+from dp4sql.catalog.lexer import MAX_LENGTH, Statement
 from dp4sql.catalog.own import SCHEMA, calls_function, own_tables
 from dp4sql.errors import Refused
 from dp4sql.policy.labels import PolicySet
+from dp4sql.remember import Remembered
 
 Route: TypeAlias = Literal["private", "catalog"]
 
@@ -25,7 +25,6 @@ def router(policies: PolicySet) -> Callable[[Statement], Route]:
     """The function that decides for one policy file; Refused is for queries of both kinds."""
     names = frozenset(relation_name(table) for table in policies.schema.tables.values())
 
-    @lru_cache(maxsize=1024)
     def route(statement: Statement) -> Route:
         mentions = {token.name for token in statement.tokens}
         own = own_tables(statement)
@@ -40,7 +39,7 @@ def router(policies: PolicySet) -> Callable[[Statement], Route]:
             )
         return "private" if private else "catalog"
 
-    return route
+    return Remembered(route, lambda statement: len(statement.text), MAX_LENGTH)
 
 
 def relation_name(table: Table) -> str:

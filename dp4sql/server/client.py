@@ -176,7 +176,8 @@ class Client(asyncio.Protocol):
 
     async def _drain(self) -> None:
         self._write()
-        await self._writable.wait()
+        if not self._writable.is_set():
+            await self._writable.wait()
 
     # ------------------------------------------------------------ login
 

@@ -7,7 +7,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, cast
 
 from dp4sql.algebra.types import TEXT, Type, Value
 from dp4sql.catalog.constants import is_constant
@@ -89,12 +89,13 @@ class Answers:
             return replace(bare, oids=found.parameters, fields=found.fields)
 
     async def _shape(self, statement: Statement, oids: tuple[int, ...]) -> Described:
-        async def ask() -> Described:
-            return await (await self._session()).describe(statement.text, oids)
-
-        if is_constant(statement) and not oids:
-            return await self._catalog.kept.get(statement.text, ask)
-        return await ask()
+        constant = not oids and is_constant(statement)
+        if constant and (kept := self._catalog.kept.find(statement.text)):
+            return cast(Described, kept)
+        found = await (await self._session()).describe(statement.text, oids)
+        if constant:
+            self._catalog.kept.keep(statement.text, found)
+        return found
 
     @contextlib.contextmanager
     def noted(self, statement: Statement) -> Iterator[None]:
@@ -154,16 +155,17 @@ class Answers:
         self, prepared: Prepared, arguments: Arguments, formats: tuple[int, ...]
     ) -> Result:
         statement = prepared.statement
-
-        async def ask() -> Result:
-            session, given = await self._session(), (arguments.values, arguments.formats)
-            rows = await self._own_rows(statement)
-            found = await session.run(statement.text, prepared.oids, *given, formats, rows)
-            return self._relayed(found, formats)
-
-        if is_constant(statement) and not arguments.values:
-            return await self._catalog.kept.get((statement.text, formats), ask)
-        return await ask()
+        key = (statement.text, formats)
+        constant = not arguments.values and is_constant(statement)
+        if constant and (kept := self._catalog.kept.find(key)):
+            return cast(Result, kept)
+        session, given = await self._session(), (arguments.values, arguments.formats)
+        rows = await self._own_rows(statement)
+        found = await session.run(statement.text, prepared.oids, *given, formats, rows)
+        result = self._relayed(found, formats)
+        if constant:
+            self._catalog.kept.keep(key, result)
+        return result
 
     async def _own_rows(self, statement: Statement) -> dict[str, str]:
         """Settings that hold the rows of dp4sql.budget and the like, where the statement names them."""
@@ -290,12 +292,17 @@ def _text_if_unknown(type: Type) -> Type:
     return TEXT if type.kind == "unknown" else type
 
 
-@contextlib.contextmanager
-def placed(statement: Statement) -> Iterator[None]:
+class placed:
     """Errors name a place in the statement; clients count from the start of what they sent."""
-    try:
-        yield
-    except Dp4sqlError as error:
-        if error.position is not None:
-            error.position += statement.start
-        raise
+
+    __slots__ = ("_start",)
+
+    def __init__(self, statement: Statement) -> None:
+        self._start = statement.start
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Dp4sqlError) and error.position is not None:
+            error.position += self._start

@@ -11,9 +11,10 @@ from dp4sql.errors import QueryCanceled
 class Interrupt:
     """Watches over the statements of one session, which run one after the other in one task."""
 
-    __slots__ = ("_task", "_why")
+    __slots__ = ("_home", "_task", "_why")
 
     def __init__(self) -> None:
+        self._home: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._why = ""
 
@@ -29,7 +30,9 @@ class Interrupt:
 
     async def watch(self, work: Awaitable[None], seconds: float | None) -> None:
         """Run `work`; QueryCanceled when it was stopped. asyncio.timeout would cost each message more."""
-        self._task, self._why = asyncio.current_task(), ""
+        if self._home is None:
+            self._home = asyncio.current_task()
+        self._task, self._why = self._home, ""
         assert self._task is not None
         timer = self._timer(seconds) if seconds else None
         try:

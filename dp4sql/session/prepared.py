@@ -114,4 +114,5 @@ class Names:
 
     def end_transaction(self) -> None:
         """Portals live as long as their transaction, cursors WITH HOLD as long as the session."""
-        self.portals = {name: portal for name, portal in self.portals.items() if portal.hold}
+        if self.portals:
+            self.portals = {name: portal for name, portal in self.portals.items() if portal.hold}

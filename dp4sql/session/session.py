@@ -23,6 +23,7 @@ from dp4sql.errors import (
     SyntaxError_,
     Unsupported,
 )
+from dp4sql.remember import Remembered
 from dp4sql.session import commands as c
 from dp4sql.session.answers import Answers, placed
 from dp4sql.session.grammar import parse
@@ -34,6 +35,9 @@ from dp4sql.session.state import REPORTED, State
 from dp4sql.wire import messages as m
 from dp4sql.wire.connection import Connection
 from dp4sql.wire.values import formats_for
+
+#: Messages whose answer may be somebody else's.
+_ASKING: Final = (m.Query, m.Parse, m.Execute)
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +92,7 @@ class Session:
     async def handle(self, event: m.Message) -> None:
         """Act on one message. Errors are reported to the client, whatever they are."""
         try:
-            if isinstance(event, m.Query | m.Parse | m.Execute):
+            if isinstance(event, _ASKING):
                 await self._interrupt.watch(self._run(event), self._state.statement_timeout)
             else:
                 self._act(event)
@@ -144,10 +148,10 @@ class Session:
         self._runner.names.statements.pop("", None)
         self._runner.names.portals.pop("", None)
         # All of it is read before any of it runs, as in Postgres.
-        parsed = [(statement, self._parsed(statement)) for statement in lexer.statements(sql)]
-        if not parsed:
+        found = self._parsed(sql)
+        if not found:
             self._out.send(m.EMPTY_QUERY)
-        for statement, command in parsed:
+        for statement, command in found:
             prepared = await self._runner.prepare(statement, command, (), describe=False)
             result = await self._runner.run(prepared, Arguments(), ())
             if result.fields is not None:
@@ -158,22 +162,27 @@ class Session:
 
     # ------------------------------------------------------------ extended query
 
-    def _parsed(self, statement: Statement) -> c.Command:
-        with placed(statement), self._answers.noted(statement):
-            return parse(statement)
+    def _parsed(self, sql: str) -> tuple[tuple[Statement, c.Command], ...]:
+        try:
+            return _parsed(sql)
+        except Dp4sqlError:
+            for statement in lexer.statements(sql):
+                with self._answers.noted(statement):
+                    _command(statement)
+            raise
 
     async def _parse(self, event: m.Parse) -> None:
         self._runner.names.check_free(event.name)
-        found = lexer.statements(event.sql)
+        found = self._parsed(event.sql)
         if len(found) > 1:
             raise SyntaxError_(
                 "cannot insert multiple commands into a prepared statement",
-                position=found[1].start + 1,
+                position=found[1][0].start + 1,
             )
         if found:
-            command = self._parsed(found[0])
+            statement, command = found[0]
             oids = event.parameter_oids
-            prepared = await self._runner.prepare(found[0], command, oids, describe=True)
+            prepared = await self._runner.prepare(statement, command, oids, describe=True)
         else:
             prepared = Prepared(Statement("", 0, ()), None)
         self._runner.names.statements.pop("", None)
@@ -252,3 +261,15 @@ class Session:
             if old[name] != new[name]:
                 self._out.send(m.parameter_status(name, new[name]))
         self._reported = now.current
+
+
+def _parse_all(sql: str) -> tuple[tuple[Statement, c.Command], ...]:
+    return tuple((statement, _command(statement)) for statement in lexer.statements(sql))
+
+
+def _command(statement: Statement) -> c.Command:
+    with placed(statement):
+        return parse(statement)
+
+
+_parsed = Remembered(_parse_all, len, lexer.MAX_LENGTH)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from dp4sql.errors import InvalidEncoding, ProtocolViolation
@@ -211,6 +212,13 @@ def decode(kind: int, body: bytes) -> Message:
 
     Raises ProtocolViolation on bytes that are no message, InvalidEncoding on text that is no UTF-8.
     """
+    # Clients send the same messages again and again. What may hold a password is not remembered.
+    if len(body) <= _REMEMBERED and kind != ord("p"):
+        return _small(kind, body)
+    return _decoded(kind, body)
+
+
+def _decoded(kind: int, body: bytes) -> Message:
     decoder = _DECODERS.get(kind)
     if decoder is None:
         raise ProtocolViolation(f"invalid frontend message type {kind}")
@@ -218,6 +226,10 @@ def decode(kind: int, body: bytes) -> Message:
     message = decoder(read)
     read.end()
     return message
+
+
+_REMEMBERED: Final = 256
+_small = lru_cache(maxsize=4096)(_decoded)
 
 
 def _parse(read: Body) -> Parse:
@@ -327,8 +339,7 @@ class Frames:
 # ------------------------------------------------------------------ to the client
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One column of a RowDescription. `size` and `modifier` as in pg_type.typlen and atttypmod."""
 
     name: str
@@ -394,7 +405,8 @@ def parameter_description(oids: Sequence[int]) -> bytes:
     return frame(b"t", struct.pack(f"!H{len(oids)}I", len(oids), *oids))
 
 
-def row_description(fields: Sequence[Field], formats: Sequence[int]) -> bytes:
+@lru_cache(maxsize=256)
+def row_description(fields: tuple[Field, ...], formats: tuple[int, ...]) -> bytes:
     """`formats` has one code a field."""
     parts = [_COUNT.pack(len(fields))]
     for field, code in zip(fields, formats, strict=True):

@@ -10,8 +10,9 @@ import datetime
 import math
 import struct
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from dp4sql.algebra.types import Kind, Type
@@ -81,7 +82,8 @@ def _modifier(type: Type) -> int:
     return -1 if type.length is None else type.length + 4
 
 
-def formats_for(codes: Sequence[int], count: int, what: str) -> tuple[int, ...]:
+@lru_cache(maxsize=256)
+def formats_for(codes: tuple[int, ...], count: int, what: str) -> tuple[int, ...]:
     """One format code for each of `count` things: none sent means text, one sent means all."""
     if any(code not in (TEXT_FORMAT, BINARY_FORMAT) for code in codes):
         raise ProtocolViolation(f"unsupported {what} format code", hint="0 is text, 1 is binary.")

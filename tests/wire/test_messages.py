@@ -154,7 +154,7 @@ def test_no_stream_crashes_or_stalls_the_reader(data: bytes) -> None:
 
 
 def test_row_description_and_rows_are_laid_out_as_documented() -> None:
-    described = m.row_description([m.Field("n", 20, 8)], [1])
+    described = m.row_description((m.Field("n", 20, 8),), (1,))
     assert described == framed(b"T", body(1, "n", b"\0" * 6, b"\0\0\0\x14", 8, b"\xff" * 4, 1))
     assert m.data_row([b"ab", None]) == framed(b"D", body(2, b"\0\0\0\x02ab", b"\xff" * 4))
 

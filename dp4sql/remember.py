@@ -1,0 +1,40 @@
+"""Results of pure functions, kept as long as there is room: what clients send must not fill the memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, ParamSpec, TypeVar
+
+#: What even the smallest entry weighs.
+_OVERHEAD = 100
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Remembered(Generic[P, T]):
+    """`work`, whose latest results weigh no more than `total` together; `weigh` says what one weighs.
+
+    Arguments are positional and hashable. What weighs more than an eighth of `total` is not kept.
+    """
+
+    def __init__(self, work: Callable[P, T], weigh: Callable[P, int], total: int) -> None:
+        self._work, self._weigh, self._total = work, weigh, total
+        self._kept: OrderedDict[tuple[object, ...], tuple[T, int]] = OrderedDict()
+        self.weight = 0
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            self._kept.move_to_end(args)
+            return self._kept[args][0]
+        except KeyError:
+            pass
+        found = self._work(*args, **kwargs)
+        weight = _OVERHEAD + self._weigh(*args, **kwargs)
+        if weight <= self._total // 8 and args not in self._kept:
+            self._kept[args] = found, weight
+            self.weight += weight
+        while self.weight > self._total:
+            self.weight -= self._kept.popitem(last=False)[1][1]
+        return found
