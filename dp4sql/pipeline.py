@@ -21,6 +21,7 @@ from itertools import chain
 from typing import Final, Literal, TypeVar
 
 from dp4sql import errorbars
+from dp4sql.admission import check_price
 from dp4sql.algebra.types import BIGINT, Type, Value
 from dp4sql.backends.base import Backend
 from dp4sql.backends.duckdb import Scratch
@@ -164,10 +165,37 @@ class Pipeline:
         format: Literal["text", "json"] = "text",
         role: str = "",
     ) -> str:
-        """The free derivation of `sql`."""
+        """The free derivation of `sql`, and what would become of it. Reads the ledger, so it may take a
+        moment; LedgerBroken where that fails."""
         prepared = self._prepare(sql, _typed(parameters, ()))
-        found = explained(prepared, self.policy, settings or Settings(), role, self.dialect)
+        settings = settings or Settings()
+        found = explained(prepared, self.policy, settings, role, self.dialect)
+        found = replace(found, forecast=self._forecast(prepared, settings, role))
         return found.text() if format == "text" else json.dumps(found.as_json(), indent=2)
+
+    def _forecast(self, prepared: Prepared, settings: Settings, role: str) -> tuple[str, ...]:
+        """Whether the statement would be answered now, and at what charge. Calls price themselves."""
+        if not prepared.plan.releases():
+            return ()
+        wanted = priced(prepared, self.policy, settings, role)
+        shelf = self._shelf(prepared, wanted, settings, role)
+        cost = repeated(prepared.plan, wanted, shelf.found)
+        charges = self._charges(cost, {}, role)
+        self.ledger.refresh()
+        said = [*shelf.words(prepared.plan), *self._left(charges)]
+        try:
+            check_price(charges, self.policy, settings, role)
+        except BudgetExceeded as error:
+            said.append(f"refused if asked now: {error.message}")
+        return tuple(said)
+
+    def _left(self, charges: Sequence[Charge]) -> Iterator[str]:
+        """What the ledger holds before a charge, and whether that is enough."""
+        for c in charges:
+            for name, most, lost in self.ledger.caps(c, database=self.backend.identity):
+                left = f"{name} has {show(max(most - lost, Fraction(0)))} of {show(most)} left"
+                short = lost + c.epsilon > most
+                yield f"refused if asked now: {left}" if short else left
 
     # ------------------------------------------------------------ answering
 
@@ -201,7 +229,7 @@ class Pipeline:
         cost = repeated(prepared.plan, wanted, shelf.found)
         calls = await self._open_calls(prepared.plan, settings, role)
         asked.charges = charges = self._charges(cost, calls, role)
-        _check_price(charges, self.policy, settings, role)
+        check_price(charges, self.policy, settings, role)
         if charges or self._journals:
             asked.derivation = derivation_hash(prepared.plan)
         if self._journals:
@@ -428,26 +456,6 @@ def _observed(charges: Sequence[Charge]) -> Iterator[str]:
     yield "observing: rows are withheld; nothing private was read and nothing charged"
     for charge in charges:
         yield f"it would charge {show(charge.epsilon)} to policy {charge.policy}"
-
-
-def _check_price(
-    charges: Sequence[Charge], policies: PolicySet, settings: Settings, role: str
-) -> None:
-    totals: dict[str, Fraction] = {}
-    for charge in charges:
-        totals[charge.policy] = totals.get(charge.policy, Fraction(0)) + charge.epsilon
-    most = {p.name: p.most(role) for p in policies.policies}
-    for policy, total in totals.items():
-        if (cap := most[policy]) is not None and total > cap:
-            raise BudgetExceeded(
-                f"the query costs {show(total)} under policy {policy}, where one query may cost {show(cap)}",
-                hint="Nothing was charged. A smaller dp4sql.epsilon, or fewer columns, cost less.",
-            )
-        if settings.max_charge is not None and total > settings.max_charge:
-            raise BudgetExceeded(
-                f"the query costs {show(total)} under policy {policy}, more than dp4sql.max_charge allows",
-                hint="Nothing was charged. Raise dp4sql.max_charge or lower dp4sql.epsilon.",
-            )
 
 
 def _say_charged(error: BaseException, charges: Sequence[Charge]) -> None:

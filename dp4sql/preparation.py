@@ -19,6 +19,7 @@ from dp4sql.mechanisms.reading import read_sql
 from dp4sql.mechanisms.split import weights
 from dp4sql.mechanisms.stages import Plan, Price, PublicRead, Release, ScalarStage, price
 from dp4sql.mechanisms.stored import Identity
+from dp4sql.mechanisms.target import reaching
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn
 from dp4sql.settings import Settings
@@ -62,7 +63,11 @@ def prepare(policies: PolicySet, sql: str, parameters: Parameters | None) -> Pre
 
 
 def priced(prepared: Prepared, policies: PolicySet, settings: Settings, role: str) -> Price:
-    """Scales and charges; InvalidParameter where dp4sql.split names what the query does not have."""
+    """Scales and charges; InvalidParameter where dp4sql.split names what the query does not have, or
+    dp4sql.target_error cannot say what is meant."""
+    if settings.target_error is not None:
+        names = (policy.name for policy in policies.policies)
+        return reaching(prepared.plan, settings.target_error, names)
     shares = weights(prepared.plan, prepared.outputs, settings.split)
     return price(prepared.plan, epsilons(policies, settings, role), shares)
 

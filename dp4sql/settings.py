@@ -20,6 +20,7 @@ class Settings:
     """`epsilon`: what a query may lose under each policy, where less than the policy's own value.
     `max_charge`: refuse a query that would cost any policy more. `error_columns`: add <name>_ci95.
     `split`: how output columns weigh when epsilon is shared. `nonnegative`: released counts below 0 are 0.
+    `target_error`: the half-width that counts and sums may have, whatever that costs, instead of epsilon.
     `reuse`: whether a repeat shows what was released before, at no charge."""
 
     epsilon: Fraction | None = None
@@ -28,6 +29,7 @@ class Settings:
     split: Split = ()
     nonnegative: bool = False
     reuse: Reuse = "exact"
+    target_error: Fraction | None = None
 
     def with_setting(self, name: str, text: str) -> Settings:
         """SET dp4sql.<name> = text; 'default' takes it back."""
@@ -44,12 +46,14 @@ class Settings:
                 return replace(self, nonnegative=_switch(name, text))
             case "reuse":
                 return replace(self, reuse=_reuse(text))
+            case "target_error":
+                return replace(self, target_error=_optional(name, text))
             case _:
                 raise _unknown(name)
 
     def show(self, name: str) -> str:
         match name:
-            case "epsilon" | "max_charge":
+            case "epsilon" | "max_charge" | "target_error":
                 value = getattr(self, name)
                 return "default" if value is None else str(float(value))
             case "error_columns" | "nonnegative":
@@ -74,6 +78,7 @@ COMMENTS: Final[Mapping[str, str]] = {
     "nonnegative": "on shows counts below 0 as 0",
     "reuse": "off asks anew, and pays anew, where a repeat would be free",
     "split": "how columns share the epsilon: weights by name or position",
+    "target_error": "asks for counts and sums within so much in 95 % of answers, instead of for an epsilon",
 }
 NAMES: Final = tuple(COMMENTS)
 

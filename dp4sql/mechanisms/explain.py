@@ -53,6 +53,7 @@ class Explanation:
     calls: tuple[str, ...] = ()
     derivation_hash: str = ""
     error_columns: tuple[str, ...] = ()
+    forecast: tuple[str, ...] = ()
 
     def text(self) -> str:
         return "\n".join(self.lines())
@@ -77,6 +78,7 @@ class Explanation:
             yield f"error columns: {', '.join(self.error_columns)}"
         price = ", ".join(f"{p} {short(c)}" for p, c in self.charges.items())
         yield f"price (epsilon): {price}"
+        yield from self.forecast
 
     def _share_lines(self, m: MeasurementReport) -> Iterator[str]:
         for policy, loss in m.losses.items():
@@ -96,6 +98,7 @@ class Explanation:
             "reads": list(self.reads),
             "calls": list(self.calls),
             "error_columns": list(self.error_columns),
+            "forecast": list(self.forecast),
         }
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from dp4sql.algebra.types import TEXT, Type, Value
 from dp4sql.catalog.constants import is_constant
@@ -203,9 +203,9 @@ class Answers:
         with placed(command.query):
             values = self._values(inner, arguments)
             own = self._state.current.own
-            text = self._served().pipeline.explain(
-                command.query.text, values, own, format=command.format, role=self._role
-            )
+            explain = self._served().pipeline.explain
+            how: Mapping[str, Any] = {"format": command.format, "role": self._role}
+            text = await asyncio.to_thread(explain, command.query.text, values, own, **how)
         lines = [text] if command.format == "json" else text.splitlines()
         column = OutputColumn("QUERY PLAN", TEXT)
         rows: list[tuple[Value, ...]] = [(line,) for line in lines]

@@ -181,7 +181,7 @@ WEIGHTS_HINT = (
             "1",
             'unrecognized configuration parameter "dp4sql.budget"',
             "Known: dp4sql.epsilon, dp4sql.error_columns, dp4sql.max_charge, dp4sql.nonnegative, "
-            "dp4sql.reuse, dp4sql.split.",
+            "dp4sql.reuse, dp4sql.split, dp4sql.target_error.",
         ),
     ],
 )
@@ -219,4 +219,5 @@ def test_every_setting_has_a_default_that_can_be_shown() -> None:
         "max_charge": "default",
         "nonnegative": "off",
         "split": "equal",
+        "target_error": "default",
     }
