@@ -118,7 +118,7 @@ class Blocks:
             Var(
                 "",
                 c.name,
-                c.kind,
+                "number" if c.kind == "numeric" else c.kind,
                 c.values,
                 (table.name, c.name),
                 c.nullable,

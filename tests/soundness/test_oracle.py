@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
 from .campaign import Tally, campaign
@@ -33,6 +36,15 @@ def test_every_construct_is_accepted_and_reported(tally: Tally) -> None:
     lines = list(report(tally))
     assert all(any(line.strip().startswith(name) for line in lines) for name in CONSTRUCTS)
     assert tally.accepted > tally.tried / 2
+
+
+def test_the_oracle_shares_no_code_with_the_rules() -> None:
+    for path in Path(__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert not (node.module or "").startswith("dp4sql.infer"), path
+            if isinstance(node, ast.Import):
+                assert not any(a.name.startswith("dp4sql.infer") for a in node.names), path
 
 
 RARE = {"CTE used again", "EXISTS without correlation", "NOT EXISTS without correlation"}

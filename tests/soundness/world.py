@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-Kind: TypeAlias = Literal["integer", "text", "date"]
-Value: TypeAlias = int | str | None
-"""Dates are ISO text here: SQLite stores them so, DuckDB casts them."""
+Kind: TypeAlias = Literal["integer", "numeric", "text", "date"]
+Value: TypeAlias = int | float | str | None
+"""Dates are ISO text here: SQLite stores them so, DuckDB casts them. Numerics are quarters, exact in binary."""
 Row: TypeAlias = tuple[Value, ...]
 Database: TypeAlias = Mapping[str, tuple[Row, ...]]
 Label: TypeAlias = Literal["del", "pub"] | frozenset[str]
@@ -27,6 +27,10 @@ class Column:
     values: tuple[Value, ...]
     nullable: bool = False
     declared: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def type(self) -> str:
+        return "numeric(6, 2)" if self.kind == "numeric" else self.kind
 
     def options(self) -> tuple[Value, ...]:
         return (*self.values, None) if self.nullable else self.values
@@ -88,7 +92,7 @@ class Table:
                 for columns, n in self.frequencies
             ],
             "columns": {
-                c.name: {"type": c.kind, **({"nullable": True} if c.nullable else {}), **c.declared}
+                c.name: {"type": c.type, **({"nullable": True} if c.nullable else {}), **c.declared}
                 for c in self.columns
             },
         }
@@ -310,7 +314,7 @@ def literal(value: Value, kind: Kind) -> str:
 
 
 def create(table: Table) -> str:
-    columns = ", ".join(f"{column.name} {column.kind.upper()}" for column in table.columns)
+    columns = ", ".join(f"{column.name} {column.type.upper()}" for column in table.columns)
     return f"CREATE TABLE {table.name} ({columns});"
 
 

@@ -13,6 +13,7 @@ from .world import Column, Label, Policy, Reference, Table, Value, World, owned_
 NAMES = ("p", "q", "r", "s", "t")
 RANGES = ((-2, 3), (1, 2), (0, 1), (0, 5), (-3, -1), (2, 4), (-1, 1), (10, 12))
 TEXTS = ("u", "v", "w")
+QUARTERS = ((-0.5, 0, 1.75), (0.25, 2), (2.5, 2.75, 3))
 DAYS = ("2024-01-31", "2024-02-01", "2025-02-01")
 
 
@@ -118,6 +119,9 @@ def _attribute(rng: Random, name: str) -> Column:
     if kind < 0.27:
         days: tuple[Value, ...] = DAYS
         return Column(name, "date", days, nullable, {"range": [DAYS[0], DAYS[-1]]})
+    if kind < 0.34:
+        parts: tuple[Value, ...] = rng.choice(QUARTERS)
+        return Column(name, "numeric", parts, nullable, {"range": [parts[0], parts[-1]]})
     low, high = rng.choice(RANGES)
     values = tuple(sorted({low, high, *((0,) if low < 0 < high else ()), rng.randint(low, high)}))
     if rng.random() < 0.2:
