@@ -306,7 +306,15 @@ class Pipeline:
             Charge(p.name, p.entity, cost.charges[p.name], p.budget) for p in policies.values()
         ]
         own = [
-            Charge(p.name, p.entity, loss.epsilon, p.budget, loss.member, loss.own_budget)
+            Charge(
+                p.name,
+                p.entity,
+                loss.epsilon,
+                p.budget,
+                loss.member,
+                loss.own_budget,
+                delta=loss.delta,
+            )
             for call in calls.values()
             for loss in call.losses
             for p in [policies[loss.policy]]
@@ -417,7 +425,8 @@ class Pipeline:
 
     def _account(self, c: Charge) -> Iterator[str]:
         whom = f" for one {c.entity}" if c.member else ""
-        charged = f"charged {show(c.epsilon)} to policy {c.policy}{whom}"
+        delta = f" and delta {float(c.delta):g}" if c.delta else ""
+        charged = f"charged {show(c.epsilon)}{delta} to policy {c.policy}{whom}"
         left = [
             (name, f"{show(most - lost)} of {show(most)} left")
             for name, most, lost in self.ledger.caps(c, database=self.backend.identity)

@@ -147,6 +147,7 @@ class Book:
                     policy=charge.policy,
                     member=charge.member,
                     epsilon=charge.epsilon,
+                    delta=charge.delta,
                 )
             )
         return query

@@ -23,7 +23,8 @@ class Limit:
 class Charge:
     """Loss of one policy in one query; `budget` is the policy's total, None for no limit. `member` is the
     key of the one entity that loses it; empty when every entity may. `own_budget` is the total of that
-    member's own charges, which leaves the rest of `budget` to queries about everybody."""
+    member's own charges, which leaves the rest of `budget` to queries about everybody. `delta` is recorded
+    beside epsilon; sums of both add up (basic composition)."""
 
     policy: str
     entity: str
@@ -32,6 +33,7 @@ class Charge:
     member: str = ""
     own_budget: Fraction | None = None
     limits: tuple[Limit, ...] = ()
+    delta: Fraction = Fraction(0)
 
 
 def paid(charges: Iterable[Charge]) -> tuple[Charge, ...]:

@@ -27,6 +27,7 @@ CREATE TABLE IF NOT EXISTS entries (
     role TEXT NOT NULL,
     statement TEXT NOT NULL,
     derivation TEXT NOT NULL,
+    delta TEXT NOT NULL DEFAULT '0',
     hash TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS kept (key TEXT PRIMARY KEY, at TEXT NOT NULL, content TEXT NOT NULL);
@@ -39,6 +40,8 @@ CREATE TABLE IF NOT EXISTS uses (
 );
 CREATE TABLE IF NOT EXISTS data_versions (database TEXT NOT NULL, at TEXT NOT NULL, note TEXT NOT NULL);
 """
+ADD_DELTA: Final = "ALTER TABLE entries ADD COLUMN delta TEXT NOT NULL DEFAULT '0'"
+"""For a ledger from before there were deltas."""
 
 
 class Database(Protocol):

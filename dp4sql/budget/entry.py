@@ -18,7 +18,8 @@ class Entry:
     curator goes on without entries that were missing.
 
     `total` is the running total of the account, of its `member` alone where there is one. `derivation`
-    is whatever the caller gave to tell how the charge came about.
+    is whatever the caller gave to tell how the charge came about. `delta` is what a charge loses beside
+    epsilon, where its mechanism does not promise pure epsilon.
     """
 
     id: int = 0
@@ -34,6 +35,7 @@ class Entry:
     role: str = ""
     statement: str = ""
     derivation: str = ""
+    delta: Fraction = Fraction(0)
 
 
 COLUMNS: Final = tuple(field.name for field in fields(Entry))
@@ -50,10 +52,15 @@ def to_row(entry: Entry) -> Row:
 
 def from_row(row: Row) -> Entry:
     found = dict(zip(COLUMNS, row, strict=True))
-    amounts = {name: Fraction(found[name]) for name in ("epsilon", "total")}
+    amounts = {name: Fraction(found[name]) for name in ("epsilon", "total", "delta")}
     return Entry(**{**found, **amounts})
 
 
 def chain(previous: str, row: Row) -> str:
-    """SHA-256 over the hash before and the row, as JSON, in hexadecimal."""
+    """SHA-256 over the hash before and the row, as JSON, in hexadecimal.
+
+    A delta of 0 is left out: such rows hash as they did before there were deltas.
+    """
+    *known, delta = row
+    row = row if delta != "0" else tuple(known)
     return hashlib.sha256(json.dumps([previous, *row], default=repr).encode()).hexdigest()

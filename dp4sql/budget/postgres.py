@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import psycopg
 
-from dp4sql.budget.database import TABLES, broken
+from dp4sql.budget.database import ADD_DELTA, TABLES, broken
 from dp4sql.budget.entry import START, Row
 from dp4sql.errors import LedgerBroken
 
@@ -33,6 +33,9 @@ CREATE OR REPLACE FUNCTION entries_append_only() RETURNS trigger LANGUAGE plpgsq
 CREATE OR REPLACE TRIGGER entries_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
     EXECUTE FUNCTION entries_append_only();
 """
+HAS_DELTA: Final = (
+    "SELECT FROM pg_attribute WHERE attrelid = 'entries'::regclass AND attname = 'delta'"
+)
 
 
 class Postgres:
@@ -48,6 +51,8 @@ class Postgres:
                 raise broken(self.name, "cannot be opened", "there is none in this database")
             if found[0] is None:
                 self._db.execute(SETUP)
+            elif not self._db.execute(HAS_DELTA).fetchall():
+                self._db.execute(ADD_DELTA.replace("COLUMN", "COLUMN IF NOT EXISTS"))
 
     def _connect(self) -> psycopg.Connection[Row]:
         """Raises when the server would lose what it has committed."""

@@ -20,6 +20,8 @@ from dp4sql.budget.terms import Terms
 from dp4sql.policy.labels import OTHERS
 
 WIDTH: Final = 80
+SHORTEST: Final = 16
+"""Characters that a statement keeps."""
 
 Cell: TypeAlias = str | int | Fraction
 
@@ -33,12 +35,13 @@ class Table:
     rows: Sequence[tuple[Cell, ...]]
 
     def text(self) -> str:
-        """Columns two spaces apart; the widest ones give way until a line fits."""
+        """Columns two spaces apart; a text at the end gives way first, then the widest ones."""
         lines = [[_word(cell) for cell in row] for row in (self.head, *self.rows)]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.head))]
         room = WIDTH - 2 * (len(self.head) - 1)
         while sum(widths) > room:
-            widths[widths.index(max(widths))] -= 1
+            last = self.align[-1] == "l" and widths[-1] > SHORTEST
+            widths[-1 if last else widths.index(max(widths))] -= 1
         return "\n".join(_line(line, widths, self.align) for line in lines)
 
     def records(self) -> list[dict[str, Any]]:
@@ -77,16 +80,32 @@ def accounts(entries: Iterable[Entry], database: str) -> Table:
     found = [e for e in entries if e.database == database and e.kind in ("open", "terms", "charge")]
     budgets = {(e.entity, e.policy): _budget(e.statement) for e in found if e.kind != "charge"}
     spent = {(e.entity, e.policy, e.member): e.total for e in found if e.kind != "terms"}
-    number = dict.fromkeys(spent, 0)
+    number, deltas = dict.fromkeys(spent, 0), dict.fromkeys(spent, Fraction(0))
     for entry in found:
         if entry.kind == "charge":
             number[entry.entity, entry.policy, entry.member] += 1
+            deltas[entry.entity, entry.policy, entry.member] += entry.delta
     rows: list[tuple[Cell, ...]] = [
-        (policy, member or entity, total, budgets.get((entity, policy), ""), number[key])
+        (
+            policy,
+            member or entity,
+            total,
+            budgets.get((entity, policy), ""),
+            number[key],
+            _delta(deltas[key]),
+        )
         for key, total in sorted(spent.items())
         for entity, policy, member in [key]
     ]
-    return Table(("policy", "whose", "spent", "budget", "charges"), "llrrr", rows)
+    if not any(deltas.values()):
+        return Table(
+            ("policy", "whose", "spent", "budget", "charges"), "llrrr", [r[:-1] for r in rows]
+        )
+    return Table(("policy", "whose", "spent", "budget", "charges", "delta"), "llrrrr", rows)
+
+
+def _delta(delta: Fraction) -> str:
+    return f"{float(delta):g}"
 
 
 def _budget(recorded: str) -> Cell:
@@ -145,7 +164,7 @@ def queries(entries: Iterable[Entry], role: str | None = None, most: int | None 
     charges = [e for e in found if e.kind == "charge" and role in (None, e.role)]
     rows: list[tuple[Cell, ...]] = [
         (
-            e.at[:19].replace("T", " "),
+            e.at[:16].replace("T", " "),
             e.role,
             e.policy,
             e.epsilon,

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from dp4sql.budget.database import TABLES, broken
+from dp4sql.budget.database import ADD_DELTA, TABLES, broken
 from dp4sql.budget.entry import Row
 
 TRIGGERS: Final = """
@@ -24,6 +24,7 @@ CREATE TRIGGER IF NOT EXISTS entries_no_update BEFORE UPDATE ON entries
 CREATE TRIGGER IF NOT EXISTS entries_no_delete BEFORE DELETE ON entries
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 """
+HAS_DELTA: Final = "SELECT 1 FROM pragma_table_info('entries') WHERE name = 'delta'"
 
 
 class Sqlite:
@@ -45,6 +46,10 @@ class Sqlite:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA fullfsync = ON")
             self._db.executescript(f"BEGIN IMMEDIATE; {TABLES} {TRIGGERS} COMMIT")
+            self._db.execute("BEGIN IMMEDIATE")
+            if not self._db.execute(HAS_DELTA).fetchall():
+                self._db.execute(ADD_DELTA)
+            self._db.execute("COMMIT")
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:

@@ -28,12 +28,13 @@ Arguments: TypeAlias = Mapping[str, Argument]
 class Loss:
     """What a call loses under a policy. `member` is the key of the entity whose rows alone the call reads:
     other entities lose nothing by it (parallel composition); empty where it reads the rows of many.
-    `own_budget` limits what the member's calls may lose in all."""
+    `own_budget` limits what the member's calls may lose in all. With a `delta` the loss is (epsilon, delta)."""
 
     policy: str
     epsilon: Fraction
     member: str = ""
     own_budget: Fraction | None = None
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)

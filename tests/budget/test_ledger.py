@@ -15,7 +15,7 @@ from dp4sql.budget.cost import Charge
 from dp4sql.budget.ledger import Ledger
 from dp4sql.catalog import embedded
 from dp4sql.errors import BudgetExceeded, LedgerBroken
-from tests.budget.conftest import Where
+from tests.budget.conftest import Tamper, Where
 
 TENTH = Fraction(1, 10)
 
@@ -204,3 +204,26 @@ def test_a_lost_connection_costs_one_answer(postgres: str) -> None:
         spend(ledger)
     spend(ledger)
     assert ledger.spent("db", "student", "student") == 2 * TENTH
+
+
+def test_deltas_are_recorded_beside_epsilon(where: Where) -> None:
+    ledger = Ledger(where)
+    delta = Fraction(1, 10**6)
+    for loss in (delta, Fraction(0), delta):
+        due = Charge("p", "e", TENTH, None, delta=loss)
+        ledger.charge([due], database="db", role="", statement="")
+    assert [entry.delta for entry in ledger.entries()] == [delta, 0, delta]
+    ledger.close()
+    assert Ledger(where).verify() == 3
+
+
+def test_a_ledger_from_before_there_were_deltas_goes_on(where: Where, tamper: Tamper) -> None:
+    ledger = Ledger(where)
+    spend(ledger)
+    ledger.close()
+    tamper("ALTER TABLE entries DROP COLUMN delta")
+    for number in (2, 3):
+        ledger = Ledger(where)
+        spend(ledger)
+        ledger.close()
+        assert Ledger(where).verify() == number

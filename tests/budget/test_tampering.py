@@ -32,6 +32,7 @@ def filled(where: Where, entries: int = 5) -> Ledger:
         "UPDATE entries SET epsilon = 'lots' WHERE id = 5",
         "UPDATE entries SET policy = 'other' WHERE id = 1",
         "UPDATE entries SET at = '2001-01-01' WHERE id = 3",
+        "UPDATE entries SET delta = '1/1000' WHERE id = 3",
         "DELETE FROM entries WHERE id = 1",
         "DELETE FROM entries WHERE id = 3",
         "DELETE FROM entries WHERE id = 3; UPDATE entries SET id = id - 1 WHERE id > 3",

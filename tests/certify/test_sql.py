@@ -161,6 +161,8 @@ def test_mechanisms(mechanism: str, price: int, pipeline: Pipeline) -> None:
     assert len(found) == 6
     assert {row["mechanism"] for row in found} == {mechanism}
     assert price * Fraction(999, 1000) < spent(pipeline) <= price
+    deltas = {e.delta for e in pipeline.ledger.entries() if e.kind == "charge"}
+    assert deltas == {Fraction(1, 10**6) if mechanism == "gaussian" else 0}
 
 
 def test_sparse_vector_selects_at_most_its_cap(pipeline: Pipeline) -> None:

@@ -83,7 +83,8 @@ PLAN_COLUMNS: Final = tuple(
 async def _open_certify(env: Environment, given: Arguments) -> Opened:
     request, cost = await _priced(env, given)
     key = _store_key(env, request, cost)
-    losses = tuple(Loss(policy, loss) for policy, loss in cost.losses.items() if loss)
+    delta = request.delta if request.mechanism == "gaussian" else Fraction(0)
+    losses = tuple(Loss(p, loss, delta=delta) for p, loss in cost.losses.items() if loss)
     kept = env.kept.find(key) if losses else None
 
     async def run() -> Rows:
