@@ -21,7 +21,7 @@ from dp4sql.budget.journal import Asked, Outcome
 from dp4sql.pipeline import Pipeline
 
 # Each counter's time of birth would double the page.
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 BUCKETS: Final = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
