@@ -133,7 +133,9 @@ def _answer(given: str | None, question: str, proposed: str, asks: bool) -> str:
 
 def _number(text: str) -> str:
     if not re.fullmatch(r"\d+(\.\d+)?", text) or float(text) == 0:
-        raise InvalidParameter(f"{text} is no amount of epsilon", hint="A number such as 0.5 or 20.")
+        raise InvalidParameter(
+            f"{text} is no amount of epsilon", hint="A number such as 0.5 or 20."
+        )
     return text
 
 

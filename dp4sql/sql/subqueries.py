@@ -9,11 +9,11 @@ from sqlglot import exp
 from dp4sql.algebra.expr import Call, Col, Expr, Lit, conjunction, conjuncts, reads, rewrite
 from dp4sql.algebra.nodes import Aggregate, Join, Node, Project, Select, Semi, columns, ids
 from dp4sql.algebra.types import Type
-from dp4sql.errors import SyntaxError_, Unsupported
+from dp4sql.errors import SyntaxError_, UndefinedTable, Unsupported
 from dp4sql.infer.facts import strict_columns
 from dp4sql.sql.aggregates import Aggregates, contains_aggregate
 from dp4sql.sql.joins import equality, joinable
-from dp4sql.sql.lower import Ctes, Lowering
+from dp4sql.sql.lower import Ctes, Lowered, Lowering
 from dp4sql.sql.names import Scope
 from dp4sql.sql.parse import position
 
@@ -87,9 +87,9 @@ class Subqueries:
         query = bare(e.this)
         query = query.this if isinstance(query, exp.Subquery) else query
         if not isinstance(query, exp.Select) or _groups(query):
-            inner = self.base.query(query, self.ctes, None)
-            return Semi(node, inner.node, (), None, negated)
-        self._no_limit(query)
+            return Semi(node, self._closed(query).node, (), None, negated)
+        if not _one_row(query):
+            _no_limit(query)
         right, correlated = self._select(query).block()
         link = self._correlation(node, right, correlated, e)
         return Semi(node, right, link.pairs, link.residual, negated)
@@ -100,12 +100,19 @@ class Subqueries:
         ctes = self.base.with_ctes(query, self.ctes)
         return SelectLowering(self.base, query, ctes, self.scope)
 
-    def _no_limit(self, query: exp.Expr) -> None:
-        limit = query.args.get("limit")
-        if limit is not None and str(getattr(limit.expression, "this", "")) == "1":
-            return
-        if limit is not None or query.args.get("offset"):
-            raise Unsupported("LIMIT in this subquery is not supported", position=position(limit))
+    def _closed(self, query: exp.Expr) -> Lowered:
+        """A subquery that groups, or is no SELECT: as a whole, and so without the outer query's columns."""
+        try:
+            return self.base.query(query, self.ctes, None)
+        except UndefinedTable as error:
+            if all(f'"{r.alias}"' not in error.message for r in self.scope.relations):
+                raise
+            raise Unsupported(
+                "a correlated subquery that groups or combines queries has no rule",
+                hint="Group in a subquery of FROM and join it, as in "
+                "JOIN (SELECT k, COUNT(*) AS n FROM t GROUP BY k) s ON s.k = x.k WHERE s.n > 1.",
+                position=position(query),
+            ) from error
 
     def _correlation(self, left: Node, right: Node, parts: list[Expr], e: exp.Expr) -> Correlation:
         mine, theirs = ids(left), ids(right)
@@ -142,9 +149,9 @@ class Subqueries:
     def _values(self, query: exp.Expr) -> tuple[Node, list[Col], list[Expr]]:
         """The subquery's rows with its output columns, and its conditions on the outer row."""
         if not isinstance(query, exp.Select) or _groups(query):
-            inner = self.base.query(query, self.ctes, None)
+            inner = self._closed(query)
             return inner.node, [c.col for c in inner.columns], []
-        self._no_limit(query)
+        _no_limit(query)
         select = self._select(query)
         node, correlated = select.block()
         outputs = [select.plain.lower(item) for _, item in select.items()]
@@ -216,11 +223,12 @@ class Subqueries:
 
     def _grouped(self, node: Node, e: exp.Subquery) -> tuple[Node, Expr]:
         query = e.this
-        if query.args.get("group") or not all(
+        _no_limit(query)
+        if any(query.args.get(part) for part in ("group", "having")) or not all(
             contains_aggregate(item) for item in query.expressions
         ):
             raise Unsupported(
-                "a correlated scalar subquery must be one aggregate without GROUP BY",
+                "a correlated scalar subquery must be one aggregate without GROUP BY and HAVING",
                 hint="For instance (SELECT AVG(x) FROM t WHERE t.k = outer.k).",
                 position=position(e),
             )
@@ -244,6 +252,23 @@ class Subqueries:
         counts = {agg.id for agg in aggregates.aggs if agg.function.startswith("count")}
         return joined, rewrite(
             value, lambda part: _zero(part) if isinstance(part, Col) and part.id in counts else None
+        )
+
+
+def _one_row(query: exp.Select) -> bool:
+    """LIMIT 1, which EXISTS may as well do without."""
+    limit = query.args.get("limit")
+    one = limit is not None and str(getattr(limit.expression, "this", "")) == "1"
+    return one and not query.args.get("offset")
+
+
+def _no_limit(query: exp.Select) -> None:
+    limit = query.args.get("limit") or query.args.get("offset")
+    if limit is not None:
+        raise Unsupported(
+            "LIMIT in this subquery picks rows by their order, which no rule bounds",
+            hint="Leave it out: EXISTS and IN ask for any row.",
+            position=position(limit),
         )
 
 

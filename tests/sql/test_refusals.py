@@ -31,6 +31,17 @@ CASES = [
     ("SELECT nosuchfunction(uid) FROM student", "42883", "docs/sql.md"),
     ("SELECT SUM(amount) OVER () FROM scholarship", "0A000", "SUM(COUNT(*)) OVER ()"),
     ("SELECT COUNT(*) FROM student TABLESAMPLE BERNOULLI (10)", "0A000", "Leave it out"),
+    *(
+        (f"SELECT COUNT(*) FROM student s WHERE {test}", "0A000", hint)
+        for test, hint in {
+            "uid IN (SELECT uid FROM enrollment LIMIT 1)": "Leave it out",
+            "EXISTS (SELECT 1 FROM enrollment e WHERE e.uid = s.uid LIMIT 1 OFFSET 1)": "Leave it out",
+            "EXISTS (SELECT 1 FROM enrollment e WHERE e.uid = s.uid HAVING COUNT(*) > 1)": "FROM and join it",
+            "EXISTS (SELECT COUNT(*) FROM enrollment e WHERE e.uid = s.uid)": "FROM and join it",
+            "3 < (SELECT COUNT(*) FROM enrollment e WHERE e.uid = s.uid HAVING COUNT(*) > 1)": "",
+            "3 < (SELECT COUNT(*) FROM enrollment e WHERE e.uid = s.uid LIMIT 0)": "Leave it out",
+        }.items()
+    ),
     ("SELECT major, COUNT(*) FROM student GROUP BY ROLLUP (major)", "0A000", "one query for each"),
     (
         "SELECT COUNT(*) FROM enrollment WHERE grade > ALL (SELECT amount FROM scholarship)",
@@ -78,6 +89,17 @@ CASES = [
     ("", "42601", ""),
     ("SELECT STRING_AGG(name, ',') FROM student", "0A000", "Supported"),
     ("WITH RECURSIVE t AS (SELECT 1) SELECT COUNT(*) FROM t", "0A000", ""),
+    *(
+        (f"SELECT COUNT(*) FROM student s WHERE {test}", "0A000", hint)
+        for test, hint in {
+            "uid IN (SELECT uid FROM enrollment LIMIT 1)": "Leave it out",
+            "EXISTS (SELECT 1 FROM enrollment e WHERE e.uid = s.uid LIMIT 1 OFFSET 1)": "Leave it out",
+            "EXISTS (SELECT 1 FROM enrollment e WHERE e.uid = s.uid HAVING COUNT(*) > 1)": "FROM and join it",
+            "EXISTS (SELECT COUNT(*) FROM enrollment e WHERE e.uid = s.uid)": "FROM and join it",
+            "3 < (SELECT COUNT(*) FROM enrollment e WHERE e.uid = s.uid HAVING COUNT(*) > 1)": "",
+            "3 < (SELECT COUNT(*) FROM enrollment e WHERE e.uid = s.uid LIMIT 0)": "Leave it out",
+        }.items()
+    ),
     ("SELECT major, COUNT(*) FROM student GROUP BY ROLLUP (major)", "0A000", ""),
 ]
 
