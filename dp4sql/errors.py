@@ -262,5 +262,9 @@ class IdleTooLong(ServerError):
     sqlstate = "57P05"
 
 
+class IdleInTransaction(ServerError):
+    sqlstate = "25P03"
+
+
 class CatalogUnavailable(ServerError):
     pass

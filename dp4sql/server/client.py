@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Final, cast
 from dp4sql.errors import (
     AuthenticationFailed,
     Dp4sqlError,
+    IdleInTransaction,
     IdleTooLong,
     InvalidEncoding,
     ProtocolViolation,
+    ServerError,
     ShuttingDown,
     UndefinedDatabase,
     Unsupported,
@@ -28,7 +30,7 @@ from dp4sql.session.startup import settings_of
 from dp4sql.session.state import State
 from dp4sql.wire import messages as m
 from dp4sql.wire.auth import Scram
-from dp4sql.wire.connection import Connection, Event, Phase
+from dp4sql.wire.connection import Connection, Event
 
 if TYPE_CHECKING:
     from dp4sql.server.server import Server
@@ -108,8 +110,11 @@ class Client(asyncio.Protocol):
 
     async def _serve(self) -> None:
         try:
-            async with asyncio.timeout(self._server.options.login_timeout):
-                self._session = await self._login()
+            try:
+                async with asyncio.timeout(self._server.options.login_timeout):
+                    self._session = await self._login()
+            finally:
+                self._server.logins.release()
             if self._session is not None:
                 await self._converse(self._session)
         except Dp4sqlError as error:
@@ -162,13 +167,21 @@ class Client(asyncio.Protocol):
                 async with asyncio.timeout(seconds):
                     await self._arrived
         except TimeoutError:
-            raise IdleTooLong("terminating connection due to idle-session timeout") from None
+            raise self._idle_too_long() from None
         finally:
             self._arrived = None
 
     def _idle_timeout(self) -> float | None:
-        ready = self._connection.phase is Phase.READY
-        return self._server.options.idle_timeout if ready else None
+        """The shorter of the server's and the session's; the login has a time of its own."""
+        if self._session is None:
+            return None
+        own, asked = self._server.options.idle_timeout, self._session.idle_timeout
+        return min(own, asked) if own and asked else own or asked
+
+    def _idle_too_long(self) -> ServerError:
+        if self._session is not None and self._session.in_transaction:
+            return IdleInTransaction("terminating connection due to idle-in-transaction timeout")
+        return IdleTooLong("terminating connection due to idle-session timeout")
 
     def _write(self) -> None:
         if self._connection.unsent and not self._lost:

@@ -40,7 +40,7 @@ class Options:
     """How clients get in, and how much of everything they may use. Times are in seconds.
 
     `users` are SCRAM verifiers; `trust` lets anyone in, from this machine alone. `database` is the one
-    name clients may ask for.
+    name clients may ask for. `max_logins` is how many may be about to log in at once.
     """
 
     database: str = "dp4sql"
@@ -49,6 +49,7 @@ class Options:
     tls: Tls | None = None
     catalog: str | None = None
     max_connections: int = 1200
+    max_logins: int = 400
     max_message: int = m.MAX_MESSAGE
     login_timeout: float = 30.0
     idle_timeout: float | None = None

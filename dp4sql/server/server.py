@@ -35,6 +35,7 @@ class Server:
         self.catalog = Catalog(pipeline.policy, self.options.database, self.options.catalog)
         self.users = Users(self.options.users or {})
         self.clients: dict[int, Client] = {}
+        self.logins = asyncio.Semaphore(self.options.max_logins)
         self.closing = False
         self._next_pid = secrets.randbelow(1 << 30)
         self._accepting: list[asyncio.Task[None]] = []
@@ -71,10 +72,13 @@ class Server:
         loop = asyncio.get_running_loop()
         with listener:
             while True:
+                # Whoever has not logged in yet takes up little, and others of them wait.
+                await self.logins.acquire()
                 try:
                     accepted, _ = await loop.sock_accept(listener)
                 except OSError:
                     log.exception("a client could not be accepted")
+                    self.logins.release()
                     await asyncio.sleep(0.1)
                     continue
                 task = loop.create_task(self._greet(accepted))
@@ -96,6 +100,7 @@ class Server:
                 )
         except (OSError, ssl.SSLError, TimeoutError):
             accepted.close()
+            self.logins.release()
 
     async def renew(self, pipeline: Pipeline, users: Mapping[str, Verifier] | None) -> None:
         """Answer by another pipeline, and let other users in, from the next statement and login on."""

@@ -236,11 +236,13 @@ class Answers:
         self._state.set(changed)
         self._applied |= changed
         notices = tuple(found.notices)
+        size = sum(map(len, found.rows))
         if found.fields is None:
-            return Result(found.tag, rows=found.rows, notices=notices)
+            return Result(found.tag, rows=found.rows, notices=notices, size=size)
         verb, _, _ = found.tag.partition(" ")
         codes = formats or (0,) * len(found.fields)
-        return Result(verb, found.fields, codes, found.rows, verb == "SELECT", None, notices)
+        counted = verb == "SELECT"
+        return Result(verb, found.fields, codes, found.rows, counted, None, notices, size)
 
     # ------------------------------------------------------------ settings of the other Postgres
 

@@ -65,7 +65,8 @@ class Portal:
 
     @property
     def size(self) -> int:
-        return sum(len(value) for value in self.arguments.values if value is not None)
+        given = sum(len(value) for value in self.arguments.values if value is not None)
+        return given + (self.result.size if self.result else 0)
 
 
 @dataclass(slots=True)
@@ -100,10 +101,15 @@ class Names:
     def add_portal(self, name: str, portal: Portal, what: str = "portal") -> None:
         if name and name in self.portals:
             raise DuplicatePortal(f'{what} "{name}" already exists')
-        kept = sum(found.size for found in self.portals.values())
-        if len(self.portals) >= MAX_PORTALS or kept > MAX_BYTES:
-            raise LimitExceeded("too many open portals and cursors", hint="Close those not in use.")
+        if len(self.portals) >= MAX_PORTALS:
+            raise _too_many_portals()
+        self.check_room()
         self.portals[name] = portal
+
+    def check_room(self) -> None:
+        """Whether the arguments and answers that are kept are still few enough."""
+        if sum(found.size for found in self.portals.values()) > MAX_BYTES:
+            raise _too_many_portals()
 
     def close(self, target: Target, name: str) -> None:
         """Forget a statement (S) or portal (P); one that does not exist is closed already."""
@@ -116,3 +122,7 @@ class Names:
         """Portals live as long as their transaction, cursors WITH HOLD as long as the session."""
         if self.portals:
             self.portals = {name: portal for name, portal in self.portals.items() if portal.hold}
+
+
+def _too_many_portals() -> LimitExceeded:
+    return LimitExceeded("too many open portals and cursors", hint="Close those not in use.")

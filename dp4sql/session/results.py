@@ -47,7 +47,8 @@ class Result:
 
     `fields` is None where no rows come back, and then `rows` are frames to send as they are (COPY).
     A `counted` tag gets the number of rows that were sent. `released` keeps the values, for other
-    formats.
+    formats. `size` counts the bytes of rows that somebody else sent; released rows are few, since their
+    bins are declared.
     """
 
     tag: str
@@ -57,6 +58,7 @@ class Result:
     counted: bool = False
     released: Released | None = None
     notices: tuple[bytes, ...] = ()
+    size: int = 0
 
 
 def fields_of(columns: Sequence[OutputColumn]) -> tuple[m.Field, ...]:

@@ -115,6 +115,8 @@ class Runner:
         elif kept.formats != formats:
             kept = await self.run(portal.prepared, portal.arguments, formats)
         portal.result = replace(kept, notices=()) if kept.notices else kept
+        if portal.result.size > _LARGE:
+            self.names.check_room()
         return portal.result
 
     # ------------------------------------------------------------ transactions
@@ -255,6 +257,8 @@ class Runner:
         return Result("CLOSE CURSOR")
 
 
+#: From this size on an answer is counted against what a session may keep.
+_LARGE: Final = 1 << 16
 _PLAN: Final = fields_of((OutputColumn("QUERY PLAN", TEXT),))
 
 

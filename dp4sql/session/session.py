@@ -84,6 +84,14 @@ class Session:
         """Stop the running statement, if there is one."""
         self._interrupt.stop("user request")
 
+    @property
+    def idle_timeout(self) -> float | None:
+        return self._state.idle_timeout
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._state.in_transaction
+
     def close(self) -> None:
         self._answers.close()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import re
 import zoneinfo
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dp4sql.errors import InvalidParameter, NoTransaction, Refused, UndefinedSavepoint
+from dp4sql.errors import NoTransaction, Refused, UndefinedSavepoint
+from dp4sql.session.checks import CHECKS, milliseconds
 from dp4sql.settings import Settings
 
 OWN_PREFIX: Final = "dp4sql."
@@ -55,6 +55,7 @@ _DEFAULTS: Final = {
     "default_transaction_read_only": "on",
     "extra_float_digits": "1",
     "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",
     "intervalstyle": "postgres",
     "jit": "off",
     "lock_timeout": "0",
@@ -193,7 +194,7 @@ class State:
             raise Refused(f'parameter "{name}" cannot be changed')
         rest = {known: value for known, value in values.postgres.items() if known != name}
         if text is not None and name not in self.fixed:
-            rest[name] = _CHECKS.get(name, str)(text)
+            rest[name] = CHECKS.get(name, str)(text)
         return replace(values, postgres=rest)
 
     def reset_all(self) -> None:
@@ -221,93 +222,21 @@ class State:
     @property
     def statement_timeout(self) -> float | None:
         """Seconds, None for no limit."""
-        text = self.show("statement_timeout")
-        return None if text == "0" else milliseconds(text) / 1000 or None
+        return self._seconds("statement_timeout")
+
+    @property
+    def idle_timeout(self) -> float | None:
+        """Seconds that the client may say nothing, inside of a transaction or outside."""
+        return self._seconds(
+            "idle_in_transaction_session_timeout" if self.in_transaction else "idle_session_timeout"
+        )
+
+    def _seconds(self, name: str) -> float | None:
+        text = self.show(name)
+        return None if text == "0" else milliseconds(name, text) / 1000 or None
 
 
 def _version(version: str) -> dict[str, str]:
     major, _, minor = version.partition(".")
     number = f"{major}{minor.split()[0] if minor else 0:0>4}"
     return {"server_version": version, "server_version_num": number}
-
-
-# ------------------------------------------------------------------ values that are checked
-
-
-def milliseconds(text: str) -> float:
-    """A duration as Postgres reads it: 500, 500ms, 30s, 5min, 1h, 1d."""
-    found = _DURATION.fullmatch(text.strip())
-    if found is None:
-        raise _invalid("statement_timeout", text, "A number of milliseconds, or 500ms, 30s, 5min.")
-    return float(found[1]) * _MILLISECONDS[found[2] or "ms"]
-
-
-_DURATION: Final = re.compile(r"(\d{1,10}(?:\.\d+)?)\s*(us|ms|s|min|h|d)?")
-_MILLISECONDS: Final = {
-    "us": 0.001,
-    "ms": 1,
-    "s": 1000,
-    "min": 60_000,
-    "h": 3_600_000,
-    "d": 86_400_000,
-}
-
-
-def _invalid(name: str, text: str, hint: str) -> InvalidParameter:
-    return InvalidParameter(f'invalid value for parameter "{name}": "{text}"', hint=hint)
-
-
-def _duration(text: str) -> str:
-    milliseconds(text)
-    return text
-
-
-def _encoding(text: str) -> str:
-    # asyncpg sends it with quotes around.
-    if text.upper().strip("'").replace("-", "").replace("_", "") not in (
-        "UTF8",
-        "UNICODE",
-        "SQLASCII",
-    ):
-        raise _invalid("client_encoding", text, "UTF8 is the one encoding spoken here.")
-    return "UTF8"
-
-
-def _date_style(text: str) -> str:
-    words = [word.strip().upper() for word in text.split(",")]
-    if not set(words) <= {"ISO", "MDY", "DMY", "YMD", "US", "EUROPEAN", "NONEUROPEAN"}:
-        raise _invalid("DateStyle", text, "Dates are shown as ISO.")
-    orders = {"DMY": "DMY", "EUROPEAN": "DMY", "YMD": "YMD"}
-    return f"ISO, {next((orders[word] for word in words if word in orders), 'MDY')}"
-
-
-def _interval_style(text: str) -> str:
-    if text.lower() != "postgres":
-        raise _invalid("IntervalStyle", text, "Intervals are shown in the style postgres.")
-    return "postgres"
-
-
-def _time_zone(text: str) -> str:
-    known = {"z": "UTC", "zulu": "UTC", "gmt": "GMT"}.get(text.lower(), text)
-    try:
-        zoneinfo.ZoneInfo(known)
-    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        raise _invalid("TimeZone", text, "A name such as UTC or Europe/Berlin.") from None
-    return known
-
-
-def _standard_strings(text: str) -> str:
-    if text.lower() not in ("on", "true", "yes", "1"):
-        raise _invalid("standard_conforming_strings", text, "It is always on.")
-    return "on"
-
-
-_CHECKS: Final[dict[str, Callable[[str], str]]] = {
-    "client_encoding": _encoding,
-    "datestyle": _date_style,
-    "default_transaction_read_only": lambda text: "on",
-    "intervalstyle": _interval_style,
-    "standard_conforming_strings": _standard_strings,
-    "statement_timeout": _duration,
-    "timezone": _time_zone,
-}

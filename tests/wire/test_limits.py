@@ -1,0 +1,263 @@
+"""However a client behaves: limits hold, others are not touched, and the ledger has every charge."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dp4sql.session import prepared
+from dp4sql.wire import messages as m
+from tests.wire.live import (
+    DATABASE,
+    SYNC,
+    Proxy,
+    Raw,
+    bind,
+    describe,
+    error,
+    execute,
+    parse,
+    proxy,
+    query,
+    startup,
+)
+
+PRIVATE = "select count(*) from student"
+
+
+@contextlib.contextmanager
+def another(live: Proxy) -> Iterator[Raw]:
+    with Raw(live.port) as client:
+        client.log_in()
+        yield client
+
+
+def answers(client: Raw, sql: str = "select 1") -> bool:
+    client.send(query(sql))
+    return "D" in client.kinds()
+
+
+def ask(client: Raw, sql: str) -> str:
+    """The SQLSTATE of what comes back, empty where nothing went wrong."""
+    client.send(query(sql))
+    frames = client.until("Z")
+    return error(frames)["C"] if "E" in {kind for kind, _ in frames} else ""
+
+
+# ------------------------------------------------------------------ sizes and numbers
+
+
+def test_a_message_that_is_too_long_ends_the_connection_before_it_is_read(raw: Raw) -> None:
+    raw.send(b"Q" + struct.pack("!i", m.MAX_MESSAGE + 1))
+    assert error(raw.rest())["C"] == "08P01"
+
+
+def test_a_startup_packet_that_is_too_long_too(live: Proxy) -> None:
+    with Raw(live.port) as client:
+        client.send(struct.pack("!i", m.MAX_STARTUP + 1))
+        assert error(client.rest())["C"] == "08P01"
+
+
+def test_a_statement_that_is_too_long_is_an_error_and_no_more(raw: Raw) -> None:
+    assert ask(raw, "select '" + "x" * 1_000_000 + "'") == "0A000"
+    assert ask(raw, "select " + "(" * 20_000 + "1" + ")" * 20_000) in ("42601", "54001")
+    assert answers(raw)
+
+
+def test_as_many_parameters_as_a_message_can_count(raw: Raw) -> None:
+    many = 65535
+    values = "".join(f"${i}::int," for i in range(1, 1600))
+    raw.send(parse(f"select {values} 1"), bind(*[b"7"] * many), SYNC)
+    assert error(raw.until("Z"))["C"] == "08P01"
+    numbers = struct.pack(f"!{many}I", *[23] * many)
+    raw.send(m.frame(b"P", b"\0select 1\0" + struct.pack("!H", many) + numbers), SYNC)
+    raw.until("Z")
+    raw.send(parse("select $65535::int"), SYNC)
+    raw.until("Z")
+    assert answers(raw)
+
+
+def test_statements_are_counted(raw: Raw) -> None:
+    for i in range(prepared.MAX_STATEMENTS + 1):
+        raw.send(parse("select 1", name=f"s{i}"))
+    raw.send(SYNC)
+    assert error(raw.until("Z"))["C"] == "54000"
+    raw.send(query("deallocate all"), parse("select 1", name="again"), SYNC)
+    assert raw.kinds() == "CZ"
+    assert raw.kinds() == "1Z"
+
+
+def test_portals_are_counted(raw: Raw) -> None:
+    raw.send(parse("select 1"))
+    for i in range(prepared.MAX_PORTALS + 1):
+        raw.send(bind(portal=f"p{i}"))
+    raw.send(SYNC)
+    assert error(raw.until("Z"))["C"] == "54000"
+    assert answers(raw)
+
+
+def test_what_open_cursors_hold_is_limited(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepared, "MAX_BYTES", 3 << 20)
+    ask(raw, "begin")
+    states = []
+    for name in "abc":
+        wide = f"declare {name} cursor for select repeat('x', 1000) from generate_series(1, 2000)"
+        states += [ask(raw, wide), ask(raw, f"fetch 1 from {name}")]
+    assert states == ["", "", "", "54000", "25P02", "25P02"]
+    ask(raw, "rollback")
+    assert answers(raw)
+
+
+def test_an_answer_that_is_too_long_is_an_error_and_no_more(raw: Raw) -> None:
+    assert ask(raw, "select repeat('x', 1000000) from generate_series(1, 100)") == "54000"
+    assert answers(raw)
+
+
+# ------------------------------------------------------------------ time
+
+
+@pytest.fixture(scope="module")
+def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    with proxy(tmp_path_factory.mktemp("hurried"), login_timeout=0.6, max_logins=3) as running:
+        yield running
+
+
+def test_who_sends_byte_after_byte_runs_out_of_time(hurried: Proxy) -> None:
+    packet = startup(user="ann", database=DATABASE, application_name="x" * 100)
+    with Raw(hurried.port) as slow, pytest.raises(OSError):
+        _dribble(slow, packet)
+
+
+def _dribble(client: Raw, data: bytes) -> None:
+    for byte in data:
+        client.send(bytes([byte]))
+        time.sleep(0.05)
+
+
+def test_who_says_nothing_keeps_others_waiting_for_a_while_and_not_out(hurried: Proxy) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(6):
+            stack.enter_context(Raw(hurried.port))
+        with Raw(hurried.port) as client:
+            assert client.log_in()[-1] == ("Z", b"I")
+    with another(hurried) as client:
+        assert answers(client)
+
+
+@pytest.mark.parametrize(
+    ("sql", "state"),
+    [
+        ("set idle_session_timeout = '100ms'", "57P05"),
+        ("begin; set local idle_in_transaction_session_timeout = '100ms'", "25P03"),
+    ],
+)
+def test_a_session_may_ask_to_be_ended_when_idle(raw: Raw, sql: str, state: str) -> None:
+    raw.send(query(sql))
+    raw.until("Z")
+    assert error(raw.rest())["C"] == state
+
+
+def test_a_session_in_no_transaction_may_rest(raw: Raw) -> None:
+    assert ask(raw, "set idle_in_transaction_session_timeout = '50ms'") == ""
+    time.sleep(0.2)
+    assert answers(raw)
+
+
+@pytest.mark.parametrize(
+    "sql", ["set statement_timeout = 'soon'", "set idle_session_timeout = '-1'"]
+)
+def test_times_that_are_none(raw: Raw, sql: str) -> None:
+    assert ask(raw, sql) == "22023"
+
+
+# ------------------------------------------------------------------ clients that go away
+
+
+def _gone(live: Proxy, before: int) -> bool:
+    deadline = time.monotonic() + 10
+    while len(live.server.clients) > before and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return len(live.server.clients) <= before
+
+
+def test_a_client_that_goes_in_the_middle_of_an_answer_takes_nobody_along(live: Proxy) -> None:
+    with another(live) as other:
+        before = len(live.server.clients)
+        with another(live) as reader:
+            reader.send(query("select repeat('x', 10000) from generate_series(1, 3000)"))
+            reader.socket.recv(1)
+        assert _gone(live, before)
+        assert answers(other)
+
+
+def test_a_client_that_does_not_read_takes_nobody_along(live: Proxy) -> None:
+    with another(live) as deaf, another(live) as other:
+        for _ in range(4):
+            deaf.send(query("select repeat('x', 10000) from generate_series(1, 2000)"))
+        assert answers(other)
+        assert answers(other, PRIVATE)
+
+
+def test_a_client_that_goes_while_the_engine_works_has_been_charged(live: Proxy) -> None:
+    before, charged = len(live.server.clients), len(live.pipeline.ledger.entries())
+    with another(live) as client:
+        client.send(query(PRIVATE), query(PRIVATE), query("select pg_sleep(30)"))
+        assert "D" in client.kinds()
+    assert _gone(live, before)
+    kinds = [entry.kind for entry in live.pipeline.ledger.entries()[charged:]]
+    assert kinds.count("charge") == kinds.count("answered") + kinds.count("failed")
+
+
+def test_bytes_of_another_protocol(live: Proxy) -> None:
+    for sent in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\0", b"\0" * 64, b"\xff" * 64):
+        with Raw(live.port) as stranger:
+            stranger.send(sent)
+            with contextlib.suppress(OSError):
+                stranger.socket.shutdown(1)
+                stranger.rest()
+    with another(live) as client:
+        assert answers(client)
+
+
+# ------------------------------------------------------------------ servers that go away
+
+
+def test_a_killed_catalog_is_started_again(tmp_path: Path) -> None:
+    with proxy(tmp_path) as running, another(running) as first, another(running) as second:
+        assert answers(first, "select now()")
+        assert answers(second, "select now()")
+        os.kill(_postmaster(running), signal.SIGKILL)
+        for client in (first, second):
+            states = [ask(client, "select now()") for _ in range(3)]
+            assert set(states) <= {"", "57P01", "58000"}
+            assert states.count("") >= 2
+            assert states[-1] == ""
+        assert answers(first, PRIVATE)
+
+
+def _postmaster(running: Proxy) -> int:
+    found = running.server.catalog._running
+    assert found is not None
+    return int((found.directory / "data" / "postmaster.pid").read_text().split()[0])
+
+
+def test_an_error_inside_the_proxy_is_one_statement_s(
+    live: Proxy, raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("secret")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(live.pipeline, "describe", broken)
+        raw.send(parse(PRIVATE), describe("S"), execute(), SYNC)
+        found = error(raw.until("Z"))
+        assert found["C"] == "XX000"
+        assert "secret" not in str(found)
+    assert answers(raw, PRIVATE)
