@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 
 MOST_BINS: Final = 20_000
 """Answers made of more released rows than this, by more than choosing columns, are not simulated."""
+NOTICE_BINS: Final = 2000
+NOTICE_CELLS: Final = 50_000
+"""The same, and what is drawn, where nobody asked for more than a NOTICE."""
 SAMPLE: Final = 1000
 
 Width: TypeAlias = float | None
@@ -190,11 +193,12 @@ class Answer:
 
     def _simulation(self, run: Run, tree: Node, identity: Ids) -> dict[Any, tuple[Width, ...]]:
         bins = sum(len(run.tables[i][1]) for i in run.measured)
-        if bins > MOST_BINS:
+        asked = self._settings.error_columns
+        if bins > (MOST_BINS if asked else NOTICE_BINS):
             raise NotSimulated(f"{bins} released rows")
         lineage = Lineage(self._plan.stages)
         scalars = {i for i, sources in lineage.scalars.items() if sources}
-        draws = draws_for(bins)
+        draws = draws_for(bins) if asked else draws_for(bins, NOTICE_CELLS)
         replicator = Replicator(run.measured.keys(), scalars, draws)
         node, draw = replicator.node(loosened(tree, lineage))
         if draw is None:

@@ -31,6 +31,7 @@ LOCKDOWN: Final = (
 )
 
 WORKERS: Final = 4
+ROWS_AT_ONCE: Final = 10_000
 
 
 class DuckDBBackend:
@@ -50,7 +51,7 @@ class DuckDBBackend:
 
     async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
         cursor = self._connection.cursor()
-        job = self._pool.submit(_run, cursor, sql, len(columns))
+        job = self._pool.submit(_run, cursor, sql)
         try:
             return await asyncio.wrap_future(job)
         except asyncio.CancelledError:
@@ -76,16 +77,21 @@ async def _stopped(job: Future[PrivateRows], cursor: duckdb.DuckDBPyConnection) 
         await asyncio.sleep(0.01)
 
 
-def _run(cursor: duckdb.DuckDBPyConnection, sql: str, width: int) -> PrivateRows:
+def _run(cursor: duckdb.DuckDBPyConnection, sql: str) -> PrivateRows:
     try:
-        rows = cursor.execute(_select(cursor, sql)).fetchall()
+        cursor.execute(_select(cursor, sql))
+        columns: list[list[Any]] = [[] for _ in cursor.description or ()]
+        # In parts, so that other threads get their turn, and never twice in memory.
+        while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            for column, values in zip(columns, zip(*rows, strict=True), strict=True):
+                column += values
     except duckdb.InterruptException:
         raise query_canceled() from None
     except duckdb.Error as error:
         log.error("query failed: %s\n%s", error, sql)
         raise query_failed() from None
     # Rows, not fetchnumpy: that one turns HUGEINT and DECIMAL into floats.
-    return PrivateRows(list(zip(*rows, strict=True)) or [()] * width)
+    return PrivateRows(columns)
 
 
 def _select(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:

@@ -127,7 +127,7 @@ def _whole(bound: Fraction) -> int:
 
 
 def _integers(q: Quantity, column: Sequence[Any], types: Mapping[str, Type]) -> list[int]:
-    whole = q.kind == "sum_squares" or q.kind.startswith("count")
+    whole = q.unit == 1 or q.kind == "sum_squares" or q.kind.startswith("count")
     if whole or not exact_sum(q, types[q.arg or ""]):
         return [int(value) for value in column]
     return [int(Fraction(value) / q.unit) for value in column]
@@ -143,6 +143,8 @@ def _build(
         return [max(0, n) for n in parts[0][1]] if nonnegative else list(parts[0][1])
     total, values = parts[0][0].quantity, parts[0][1]
     if agg.function in ("sum", "sum_distinct"):
+        if total.unit == 1 and agg.type.kind in INTEGERS:
+            return list(values)
         return [number(Fraction(v) * total.unit, agg.type) for v in values]
     if total.rank is not None:
         return [number(total.rank.first + v * total.rank.step, agg.type, digits=10) for v in values]
@@ -158,13 +160,25 @@ def _build(
 
 
 def _mean(total: Quantity, value: int, count: int, type: Type, noisy_count: bool) -> Value:
-    """c + sum / count within the declared range; a noisy count below 1 counts as 1."""
+    """c + sum / count within the declared range; a noisy count below 1 counts as 1.
+
+    In integers alone: a million bins would wait long for as many Fractions.
+    """
     if count < 1 and not noisy_count:
         return None
-    mean = total.center + Fraction(value) * total.unit / max(count, 1)
-    low = total.low * total.unit + total.center
-    high = total.high * total.unit + total.center
-    return number(min(max(mean, min(low, high)), high), type, digits=10)
+    n, center, unit = max(count, 1), total.center, total.unit
+    inside = min(max(value, total.low * n), total.high * n)
+    above = center.numerator * unit.denominator * n + inside * unit.numerator * center.denominator
+    below = center.denominator * unit.denominator * n
+    if type.kind in FLOATS:
+        return above / below
+    return Decimal(_rounded(above * 10**10, below)).scaleb(-10)
+
+
+def _rounded(above: int, below: int) -> int:
+    """above / below to the nearest integer, halves to the even one, as `round` does."""
+    whole, rest = divmod(above, below)
+    return whole + (2 * rest > below or (2 * rest == below and whole % 2 == 1))
 
 
 def _spread(function: str, total: Quantity, s1: int, s2: int, count: int, type: Type) -> Value:

@@ -27,9 +27,9 @@ CELLS: Final = 500_000
 BLOCK: Final = 2000
 
 
-def draws_for(bins: int) -> int:
+def draws_for(bins: int, cells: int = CELLS) -> int:
     """How many draws are worth their time for so many bins."""
-    return max(LEAST_DRAWS, min(MOST_DRAWS, CELLS // max(1, bins)))
+    return max(LEAST_DRAWS, min(MOST_DRAWS, cells // max(1, bins)))
 
 
 def replicas(
