@@ -125,6 +125,11 @@ class Catalog:
 
     async def _claim(self, session: Upstream) -> None:
         """Fill an empty database, or recognise one that was filled for this policy."""
+        if (await session.run(_TELLING)).rows:
+            raise CatalogUnavailable(
+                "the database of --catalog could tell clients more than the schema",
+                hint="It needs a server without other databases or extensions, and a role that is no superuser.",
+            )
         mark = f"dp4sql catalog {hashlib.sha256(self._script().encode()).hexdigest()}"
         found = await session.run(_FOUND)
         if len(found.rows) == 0:
@@ -138,6 +143,13 @@ class Catalog:
             )
 
 
+#: Superusers read files, and the statistics of a server are about all its databases.
+_TELLING: Final = (
+    "SELECT FROM pg_roles WHERE rolname = current_user AND rolsuper UNION ALL "
+    "SELECT FROM pg_database WHERE NOT datistemplate "
+    "AND datname NOT IN (current_database(), 'postgres') UNION ALL "
+    "SELECT FROM pg_extension WHERE extname <> 'plpgsql'"
+)
 _FOUND: Final = (
     "SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
     "WHERE nspname <> 'information_schema' AND nspname NOT LIKE 'pg\\_%'"

@@ -1,0 +1,65 @@
+"""A Postgres that the operator provides: filled once, recognised again, refused where it could tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.catalog.conftest import connect
+from tests.clients.direct import PROGRAMS, postgres
+from tests.wire.live import proxy
+from tests.wire.secured import PASSWORD, USER
+
+pytestmark = pytest.mark.skipif(
+    not (PROGRAMS / "initdb").exists(), reason="no Postgres is installed on this machine"
+)
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """host:port of a server with a role `keeper` and its empty database `catalog`."""
+    with postgres() as place:
+        with psycopg.connect(
+            place.libpq.replace("dbname=university", "dbname=postgres"), autocommit=True
+        ) as admin:
+            admin.execute("DROP DATABASE university")
+            admin.execute(f"CREATE ROLE keeper LOGIN PASSWORD '{PASSWORD}'")
+            admin.execute("CREATE DATABASE catalog OWNER keeper")
+        yield f"{place.host}:{place.port}"
+
+
+def test_it_is_filled_once_and_answers(address: str, tmp_path: Path) -> None:
+    url = f"postgresql://keeper:{PASSWORD}@{address}/catalog"
+    for _ in range(2):
+        with proxy(tmp_path, catalog=url) as running, connect(running) as client:
+            tables = client.execute(
+                "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'"
+            )
+            assert tables.fetchone() == (5,)
+            with pytest.raises(psycopg.Error):
+                client.execute("SELECT pg_read_file('/etc/passwd')")
+
+
+@pytest.mark.parametrize(
+    ("user", "database"),
+    [(USER, "catalog"), ("keeper", "postgres")],
+    ids=["superuser", "beside another database"],
+)
+def test_what_could_tell_is_refused(address: str, tmp_path: Path, user: str, database: str) -> None:
+    url = f"postgresql://{user}:{PASSWORD}@{address}/{database}"
+    with proxy(tmp_path, catalog=url) as running, connect(running) as client:
+        with pytest.raises(psycopg.Error) as caught:
+            client.execute("SELECT count(*) FROM pg_class")
+        assert caught.value.sqlstate == "58000"
+        assert client.execute("SELECT count(*) FROM student").fetchone() is not None
+
+
+def test_a_wrong_password_is_the_operator_s_concern(address: str, tmp_path: Path) -> None:
+    url = f"postgresql://keeper:wrong@{address}/catalog"
+    with proxy(tmp_path, catalog=url) as running, connect(running) as client:
+        with pytest.raises(psycopg.Error) as caught:
+            client.execute("SELECT count(*) FROM pg_class")
+        assert "wrong" not in str(caught.value)
