@@ -113,19 +113,31 @@ class Motifs:
         )
 
     def padded(self) -> Block:
-        """Children with their parents, as far as those pass a filter."""
-        pieces = ", ".join(f"{var.text} AS {var.name}" for var in self.parent.columns)
-        test = self._predicate(self.parent)
-        some = self.blocks.named(
-            f"(SELECT {pieces} FROM {self.parent.text} WHERE {test})",
-            tuple(replace(var, relation="") for var in self.parent.columns),
-        )
+        """Children with what a subquery says of their parents."""
+        some = self._subquery()
         on = " AND ".join(equal(self._along(self.child, some))) or "TRUE"
-        kind = self.rng.choice(("LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "JOIN"))
-        self.blocks.tags |= {kind, "join of a subquery", "filtered subquery"}
+        kind = self.rng.choice(
+            ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
+        )
+        self.blocks.tags |= {kind, "join of a subquery"}
         left, right = (some, self.child) if kind == "RIGHT JOIN" else (self.child, some)
         scope = (*self.child.columns, *some.columns, *some.columns)
         return Block(f"{left.text} {kind} {right.text} ON {on}", scope, ())
+
+    def _subquery(self) -> Relation:
+        """Of the parents those that pass a filter; or all, in a form that hangs on no single row."""
+        parent, columns = self.parent, tuple(replace(v, relation="") for v in self.parent.columns)
+        pieces = ", ".join(f"{var.text} AS {var.name}" for var in parent.columns)
+        shape = self.rng.random()
+        if shape < 0.5:
+            self.blocks.tags.add("filtered subquery")
+            text = f"SELECT {pieces} FROM {parent.text} WHERE {self._predicate(parent)}"
+        elif shape < 0.75:
+            self.blocks.tags.add("DISTINCT subquery")
+            text = f"SELECT DISTINCT {pieces} FROM {parent.text}"
+        else:
+            text, columns = self._grouped(parent.text, parent.columns, parent)
+        return self.blocks.named(f"({text})", columns)
 
     def counted(self) -> Block:
         """For each parent, or all parents that share a value, something about the children; for those without
