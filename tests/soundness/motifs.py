@@ -113,31 +113,36 @@ class Motifs:
         )
 
     def padded(self) -> Block:
-        """Children with what a subquery says of their parents."""
+        """Children, or those that pass a filter, with what a subquery says of their parents."""
         some = self._subquery()
-        on = " AND ".join(equal(self._along(self.child, some))) or "TRUE"
+        child = self.child if self.rng.random() < 0.6 else self._filtered(self.child)
+        on = " AND ".join(equal(self._along(child, some))) or "TRUE"
         kind = self.rng.choice(
             ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
         )
         self.blocks.tags |= {kind, "join of a subquery"}
-        left, right = (some, self.child) if kind == "RIGHT JOIN" else (self.child, some)
-        scope = (*self.child.columns, *some.columns, *some.columns)
+        left, right = (some, child) if kind == "RIGHT JOIN" else (child, some)
+        scope = (*child.columns, *some.columns, *some.columns)
         return Block(f"{left.text} {kind} {right.text} ON {on}", scope, ())
 
     def _subquery(self) -> Relation:
-        """Of the parents those that pass a filter; or all, in a form that hangs on no single row."""
-        parent, columns = self.parent, tuple(replace(v, relation="") for v in self.parent.columns)
-        pieces = ", ".join(f"{var.text} AS {var.name}" for var in parent.columns)
+        """The parents, or those that pass a filter; or all, in a form that hangs on no single row."""
         shape = self.rng.random()
-        if shape < 0.5:
-            self.blocks.tags.add("filtered subquery")
-            text = f"SELECT {pieces} FROM {parent.text} WHERE {self._predicate(parent)}"
-        elif shape < 0.75:
+        if shape < 0.2:
+            return self.parent
+        if shape < 0.6:
+            return self._filtered(self.parent)
+        if shape < 0.8:
             self.blocks.tags.add("DISTINCT subquery")
-            text = f"SELECT DISTINCT {pieces} FROM {parent.text}"
-        else:
-            text, columns = self._grouped(parent.text, parent.columns, parent)
+            text, columns = _all(self.parent)
+            return self.blocks.named(f"(SELECT DISTINCT {text})", columns)
+        text, columns = self._grouped(self.parent.text, self.parent.columns, self.parent)
         return self.blocks.named(f"({text})", columns)
+
+    def _filtered(self, relation: Relation) -> Relation:
+        self.blocks.tags.add("filtered subquery")
+        text, columns = _all(relation)
+        return self.blocks.named(f"(SELECT {text} WHERE {self._predicate(relation)})", columns)
 
     def counted(self) -> Block:
         """For each parent, or all parents that share a value, something about the children; for those without
@@ -199,6 +204,14 @@ class Motifs:
             return Block(outside.text, scope, ())
         last = outside.columns[-1]
         return Block(outside.text, scope, (self.blocks.expressions.comparison((last,)),))
+
+
+def _all(relation: Relation) -> tuple[str, Scope]:
+    """Every column and the source, for a SELECT, and what columns it has then."""
+    pieces = ", ".join(f"{var.text} AS {var.name}" for var in relation.columns)
+    return f"{pieces} FROM {relation.text}", tuple(
+        replace(v, relation="") for v in relation.columns
+    )
 
 
 def _named(relation: Relation, name: str) -> Var:
