@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 from typing import Final, Literal, TypeVar
 
@@ -35,12 +36,13 @@ from dp4sql.errorbars import Answer
 from dp4sql.errors import BudgetExceeded, Dp4sqlError
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.calls import Environment, Opened
+from dp4sql.mechanisms.derived import view
 from dp4sql.mechanisms.explain import derivation_hash
 from dp4sql.mechanisms.functions import FUNCTIONS
 from dp4sql.mechanisms.notices import clamp_notices, noise_notices
 from dp4sql.mechanisms.reading import histogram_sql
 from dp4sql.mechanisms.release import Measured, add_noise, output_rows, public_rows
-from dp4sql.mechanisms.shelf import Shelf, repeated
+from dp4sql.mechanisms.shelf import Deriving, Shelf, repeated
 from dp4sql.mechanisms.stages import (
     CallStage,
     Plan,
@@ -51,7 +53,7 @@ from dp4sql.mechanisms.stages import (
 )
 from dp4sql.mechanisms.stored import digest, identities
 from dp4sql.policy.labels import Allowance, PolicySet
-from dp4sql.postprocess import Run, evaluate
+from dp4sql.postprocess import Run, bins_of, evaluate
 from dp4sql.preparation import (
     Parameters,
     Prepared,
@@ -282,7 +284,11 @@ class Pipeline:
     def _shelf(self, prepared: Prepared, asked: Price, settings: Settings, role: str) -> Shelf:
         """What is kept of the statement already."""
         scope = f"{digest(self._data(role))}/{self.policy.fingerprint}"
-        shelf = Shelf(self._kept, scope, prepared.identities)
+        deriving = Deriving(
+            lambda stage: view(stage, self.policy, prepared.facts, self.dialect),
+            partial(bins_of, self._scratch),
+        )
+        shelf = Shelf(self._kept, scope, prepared.identities, deriving)
         shelf.find(prepared.plan, asked, settings.reuse)
         return shelf
 
@@ -457,7 +463,7 @@ def _noised(
         for m, s in zip(stage.measurements, scales, strict=True)
     ]
     measured = add_noise(stage, private, ranks, scales, losses)
-    shelf.keep(index, measured, scales, datetime.datetime.now(datetime.UTC))
+    shelf.keep(index, stage, measured, scales, datetime.datetime.now(datetime.UTC))
     return measured
 
 

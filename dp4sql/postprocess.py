@@ -10,6 +10,7 @@ from dp4sql.algebra.nodes import Fetched, Node, Project
 from dp4sql.algebra.types import INTEGERS, Type, Value
 from dp4sql.backends.duckdb import Scratch
 from dp4sql.mechanisms.release import Measured, fit
+from dp4sql.mechanisms.stages import Release
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.render import Renderer
 from dp4sql.sql.scalars import literal
@@ -37,6 +38,18 @@ def evaluate(scratch: Scratch, node: Node, outputs: Ids, run: Run) -> Rows:
     sql = Renderer(DUCKDB, run.constants).statement(node, names)
     rows = scratch.evaluate({f"stage{i}": table(*t) for i, t in run.tables.items()}, sql)
     return fitted(rows, outputs)
+
+
+def bins_of(scratch: Scratch, release: Release) -> Rows:
+    """The bins of a release that need no data, in their order; one without columns where there are no keys."""
+    if release.bins is None:
+        return [()]
+    keys = release.columns[: len(release.node.keys)]
+    sql = Renderer(DUCKDB).statement(
+        release.bins, tuple((k, f"k{i}") for i, (k, _) in enumerate(keys))
+    )
+    order = ", ".join(f"k{i} NULLS LAST" for i in range(len(keys)))
+    return fitted(scratch.evaluate({}, f"SELECT * FROM ({sql}) AS b ORDER BY {order}"), keys)
 
 
 def fitted(rows: Rows, outputs: Ids) -> Rows:

@@ -12,7 +12,7 @@ from dp4sql.errors import InvalidParameter
 
 Split: TypeAlias = tuple[tuple[str | int, Fraction], ...]
 """Output columns, by name or by position from 1, with their weights."""
-Reuse: TypeAlias = Literal["exact", "off"]
+Reuse: TypeAlias = Literal["exact", "derived", "off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ COMMENTS: Final[Mapping[str, str]] = {
     "error_columns": "on adds a column with the 95 % half-width beside each noisy one",
     "max_charge": "refuses what would cost any policy more",
     "nonnegative": "on shows counts below 0 as 0",
-    "reuse": "off asks anew, and pays anew, where a repeat would be free",
+    "reuse": "derived also takes answers from others that are kept; off asks and pays anew even for repeats",
     "split": "how columns share the epsilon: weights by name or position",
     "target_error": "asks for counts and sums within so much in 95 % of answers, instead of for an epsilon",
 }

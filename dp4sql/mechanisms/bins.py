@@ -147,6 +147,20 @@ class BinFinder:
         tree = assemble(self.facts, trees, kept)
         return Bins(Distinct(Project(tree, tuple(outputs))), self._other_keys())
 
+    def partitions(self) -> bool:
+        """Whether each row falls into exactly one bin: every key is a column whose values are declared."""
+        return all(self._declared(key) for key in self.node.keys)
+
+    def _declared(self, key: str) -> bool:
+        leaf = self.names[key]
+        source = self._source(leaf.id) if isinstance(leaf, Col) else None
+        if source is None or not isinstance(leaf, Col):
+            return False
+        if self._is_public(leaf.id) or leaf.id in self.origin.padded:
+            return False
+        declared = source[1].domain is not None or leaf.type.kind == "boolean"
+        return declared or self._listed(leaf) is not None
+
     # ------------------------------------------------------------ one key
 
     def _key(self, key: str) -> Expr:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
+from dp4sql.algebra.types import Value
 from dp4sql.errors import LedgerBroken
 from dp4sql.mechanisms.calls import Kept
+from dp4sql.mechanisms.derived import (
+    Entry,
+    View,
+    additions,
+    derive,
+    fits,
+    from_text,
+    public_bins,
+    to_text,
+    wider,
+)
+from dp4sql.mechanisms.derived import entry as entry_of
 from dp4sql.mechanisms.release import Measured
 from dp4sql.mechanisms.stages import Plan, Price, Release
 from dp4sql.mechanisms.stored import (
@@ -26,6 +39,8 @@ from dp4sql.settings import Reuse
 
 log = logging.getLogger(__name__)
 
+MOST_ENTRIES: Final = 100
+"""So many releases with the same FROM are looked at to derive one."""
 CHARGED_AGAIN: Final = "a repeat will be charged again"
 
 
@@ -36,6 +51,16 @@ class Found:
     measured: Measured
     scales: tuple[Fraction, ...]
     at: str
+    sums: int = 0
+    """Of how many noisy numbers the largest value is the sum, where it was derived; 0 where it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deriving:
+    """What it takes to derive releases: how they are described, and who evaluates bins that need no data."""
+
+    describe: Callable[[Release], View | None]
+    bins: Callable[[Release], Sequence[tuple[Value, ...]]]
 
 
 @dataclass(slots=True)
@@ -48,6 +73,7 @@ class Shelf:
     kept: Kept
     scope: str
     identities: Sequence[Identity]
+    deriving: Deriving
     contents: dict[int, str] = field(default_factory=dict)
     found: dict[int, Found] = field(default_factory=dict)
     coarser: set[int] = field(default_factory=set)
@@ -63,6 +89,53 @@ class Shelf:
             elif reuse != "off":
                 scales = [asked.scales[index, i] for i in range(len(texts))]
                 self._find_release(index, scales)
+                if reuse == "derived" and index not in self.found:
+                    self._derive(index, stage, scales)
+
+    # ------------------------------------------------------------ derived releases
+
+    def _derive(self, index: int, stage: Release, scales: Sequence[Fraction]) -> None:
+        wanted = None if self.identities[index].dependent else self.deriving.describe(stage)
+        if wanted is None or (stage.bins is not None and public_bins(stage) is None):
+            return
+        for entry in from_text(self.kept.find(self._registry(wanted))):
+            if fits(wanted, entry):
+                found = self._derived(stage, wanted, entry, scales)
+                if found is not None:
+                    self.found[index] = found
+                    self.contents[index] = digest(found.at, repr(found.measured))
+                    return
+
+    def _derived(
+        self, stage: Release, wanted: View, entry: Entry, scales: Sequence[Fraction]
+    ) -> Found | None:
+        texts = [self.kept.find(entry.measures[measure]) for measure in wanted.measures]
+        parts = [decode(text) for text in texts if text is not None]
+        if len(parts) < len(texts) or put_together(parts) is None:
+            return None
+        if any(part.scale > scale for part, scale in zip(parts, scales, strict=True)):
+            return None
+        derived = derive(wanted, entry, parts, self.deriving.bins(stage))
+        if derived is None:
+            return None
+        measured, most = derived
+        wide = tuple(wider(part.scale, most) for part in parts)
+        return Found(measured, wide, max(part.at for part in parts), max(most, 1))
+
+    def _registry(self, view: View) -> str:
+        return f"{self.scope}/from/{digest(view.source)}"
+
+    def _registered(self, index: int, stage: Release, keys: Sequence[str]) -> dict[str, str]:
+        """What is kept so that others may follow from this release."""
+        found = None if self.identities[index].dependent else self.deriving.describe(stage)
+        new = None if found is None else entry_of(found, keys)
+        if found is None or new is None:
+            return {}
+        registry = self._registry(found)
+        entries = additions(from_text(self.kept.find(registry)), new, MOST_ENTRIES)
+        return {registry: to_text(list(entries))}
+
+    # ------------------------------------------------------------ one release
 
     def _keys(self, index: int) -> list[str] | None:
         """What each measurement of a stage is kept under; None where that depends on values to come."""
@@ -90,7 +163,12 @@ class Shelf:
         self.found[index] = Found(measured, tuple(part.scale for part in parts), at)
 
     def keep(
-        self, index: int, measured: Measured, scales: Sequence[Fraction], at: datetime.datetime
+        self,
+        index: int,
+        stage: Release,
+        measured: Measured,
+        scales: Sequence[Fraction],
+        at: datetime.datetime,
     ) -> None:
         """Keep a release whose charge is on disk. Where that fails the answer at hand is good all the same,
         and a repeat will be charged."""
@@ -104,7 +182,7 @@ class Shelf:
         self.contents[index] = digest(*texts)
         try:
             better = self._better(zip(keys, texts, scales, strict=True))
-            self.kept.keep_all(dict(better))
+            self.kept.keep_all(dict(better) | self._registered(index, stage, keys))
         except LedgerBroken as error:
             log.error("a release could not be kept: %s", error)
             self.notices.append(f"not kept, as the ledger failed: {CHARGED_AGAIN}")
@@ -118,12 +196,25 @@ class Shelf:
 
     # ------------------------------------------------------------ words
 
+    def _whole(self) -> Iterator[str]:
+        at = _moment(max(found.at for found in self.found.values()))
+        most = max(found.sums for found in self.found.values())
+        if not most:
+            yield f"shown again as released {at}; nothing is charged for a repeat"
+        elif most == 1:
+            yield f"taken from an answer released {at}; nothing is charged for it"
+        else:
+            yield f"added up from an answer released {at}; nothing is charged for it"
+            yield (
+                f"sums are of up to {most} noisy numbers each, so they are noisier than a new answer; "
+                "SET dp4sql.reuse = exact asks for one"
+            )
+
     def words(self, plan: Plan) -> list[str]:
         """What is shown again and what is not, for the client."""
         releases = [index for index, _ in plan.releases()]
         if releases and all(index in self.found for index in releases):
-            at = max(found.at for found in self.found.values())
-            return [f"shown again as released {_moment(at)}; nothing is charged for a repeat"]
+            return [*self._whole()]
         said = []
         if self.found:
             at = max(found.at for found in self.found.values())
