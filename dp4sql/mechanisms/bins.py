@@ -29,7 +29,7 @@ from dp4sql.algebra.nodes import (
     columns,
     ids,
 )
-from dp4sql.algebra.schema import Column
+from dp4sql.algebra.schema import Column, ForeignKey
 from dp4sql.algebra.types import BOOLEAN, INTEGERS, Type, Value
 from dp4sql.errors import NoBins
 from dp4sql.infer.facts import Facts
@@ -232,11 +232,53 @@ class BinFinder:
         nullable = column.nullable or leaf in self.origin.padded
         tree = self._padded_public(leaf, scan, column) if leaf in self.origin.padded else None
         tree = tree or self._column_tree(leaf, column, nullable)
+        tree = tree or self._referenced(leaf, scan, column, nullable)
         if tree is None:
             return False
         self.trees.append(tree)
-        self.available.add(leaf)
+        self.available |= ids(tree)
         return True
+
+    def _referenced(self, leaf: str, scan: Scan, column: Column, nullable: bool) -> Node | None:
+        """A foreign key has no other values than the keys of the table it refers to, where those are public.
+
+        Columns of one key come together: the pairs that occur, not all pairs of both.
+        """
+        options = [
+            (self._wanted(scan, fk), fk)
+            for fk in scan.table.foreign_keys
+            if column.name in fk.columns and self._public_keys(fk)
+        ]
+        if not options:
+            return None
+        names, fk = max(options, key=lambda option: len(option[0]))
+        if nullable:
+            names = [column.name]
+        target = self.policies.schema.table(fk.references)
+        other = Scan(target, f"bins of {scan.alias}.{fk.references}")
+        key = dict(zip(fk.columns, target.key, strict=True))
+        outputs = tuple(
+            (f"{scan.alias}.{n}", Col(f"{other.alias}.{key[n]}", target.columns[key[n]].type))
+            for n in names
+        )
+        tree = Distinct(Project(other, outputs))
+        return _or_null(tree, leaf, outputs[0][1].type) if nullable else tree
+
+    def _wanted(self, scan: Scan, fk: ForeignKey) -> list[str]:
+        """Columns of `fk` that the grouping asks for and no other bins give yet."""
+        asked = frozenset().union(*(reads(self.names[key]) for key in self.node.keys))
+        return [
+            name
+            for name in fk.columns
+            if (id := f"{scan.alias}.{name}") in asked
+            and id not in self.available
+            and not self._is_public(id)
+            and self._column_tree(id, scan.table.columns[name], False) is None
+        ]
+
+    def _public_keys(self, fk: ForeignKey) -> bool:
+        target = self.policies.schema.table(fk.references)
+        return set(target.key) <= self.policies.public_columns(target.name)
 
     def _column_tree(self, leaf: str, column: Column, nullable: bool) -> Node | None:
         listed = self._listed(Col(leaf, column.type))
