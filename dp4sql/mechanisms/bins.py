@@ -7,6 +7,7 @@ tree that reads no private column, so its rows can be shown as they are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -144,6 +145,7 @@ class BinFinder:
         kept = [
             c for c in self.origin.conditions if reads(c) and reads(c) <= seen and not self._used(c)
         ]
+        self._limit()
         tree = assemble(self.facts, trees, kept)
         return Bins(Distinct(Project(tree, tuple(outputs))), self._other_keys())
 
@@ -160,6 +162,16 @@ class BinFinder:
             return False
         declared = source[1].domain is not None or leaf.type.kind == "boolean"
         return declared or self._listed(leaf) is not None
+
+    def _limit(self) -> None:
+        count = math.prod(_size(tree) for tree in self.trees)
+        if count > MAX_SERIES:
+            keys = ", ".join(key.split(".")[-1] for key in self.node.keys)
+            raise NoBins(
+                f"GROUP BY {keys} has {count:,} public bins, more than {MAX_SERIES:,}",
+                hint="Group by fewer or coarser values, such as DATE_TRUNC('month', ...), or list the "
+                "groups with IN (...).",
+            )
 
     # ------------------------------------------------------------ one key
 
@@ -242,12 +254,13 @@ class BinFinder:
     def _referenced(self, leaf: str, scan: Scan, column: Column, nullable: bool) -> Node | None:
         """A foreign key has no other values than the keys of the table it refers to, where those are public.
 
-        Columns of one key come together: the pairs that occur, not all pairs of both.
+        Columns of one key come together: the pairs that occur, not all pairs of both. Other columns beside
+        them are no bins: all their values for every key would be far more than occur.
         """
         options = [
             (self._wanted(scan, fk), fk)
             for fk in scan.table.foreign_keys
-            if column.name in fk.columns and self._public_keys(fk)
+            if column.name in fk.columns and self._public_keys(fk) and self._alone(scan, fk)
         ]
         if not options:
             return None
@@ -266,7 +279,7 @@ class BinFinder:
 
     def _wanted(self, scan: Scan, fk: ForeignKey) -> list[str]:
         """Columns of `fk` that the grouping asks for and no other bins give yet."""
-        asked = frozenset().union(*(reads(self.names[key]) for key in self.node.keys))
+        asked = self._asked()
         return [
             name
             for name in fk.columns
@@ -275,6 +288,12 @@ class BinFinder:
             and not self._is_public(id)
             and self._column_tree(id, scan.table.columns[name], False) is None
         ]
+
+    def _alone(self, scan: Scan, fk: ForeignKey) -> bool:
+        return self._asked() <= {f"{scan.alias}.{name}" for name in fk.columns}
+
+    def _asked(self) -> frozenset[str]:
+        return frozenset().union(*(reads(self.names[key]) for key in self.node.keys))
 
     def _public_keys(self, fk: ForeignKey) -> bool:
         target = self.policies.schema.table(fk.references)
@@ -437,6 +456,19 @@ class BinFinder:
             ):
                 found[key] = _or_other(Col(key, expr.type), source[1])
         return found
+
+
+def _size(tree: Node) -> int:
+    """Rows of a list or a series; 1 for what only the data can tell."""
+    match tree:
+        case Values(_, rows):
+            return len(rows)
+        case Series(first=first, last=last):
+            return last - first + 1
+        case UnionAll(left, right):
+            return _size(left) + _size(right)
+        case _:
+            return 1
 
 
 def _or_null(tree: Node, leaf: str, type: Type) -> Node:
