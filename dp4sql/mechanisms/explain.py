@@ -32,7 +32,8 @@ class MeasurementReport:
 
 @dataclass(frozen=True, slots=True)
 class AggregateBound:
-    """One aggregate of the query. `bounds` are those of its first measurement: for AVG the (centred) sum."""
+    """One aggregate of the query. `bounds` are those of its first measurement: for AVG the (centred) sum, and
+    for a SUM that is put together with a count (`dp4sql.mechanisms.sharing`)."""
 
     name: str
     kind: str

@@ -7,7 +7,7 @@ taken once. A measurement is an exact integer per bin, in `unit`s, to which inte
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -215,19 +215,30 @@ class Column:
 
 
 def quantities(
-    aggs: Iterable[Agg], columns: Mapping[str, Fact], units: Mapping[str, Fraction]
+    aggs: Iterable[Agg],
+    columns: Mapping[str, Fact],
+    units: Mapping[str, Fraction],
+    centred: Collection[str] = (),
 ) -> tuple[list[Quantity], list[Column]]:
-    """The measurements that a list of aggregates needs, each once."""
+    """The measurements that a list of aggregates needs, each once. `centred`: SUMs to be put together from a
+    centred sum and a count."""
     found: list[Quantity] = []
     built: list[Column] = []
     for agg in aggs:
         indices = []
-        for quantity in _needed(agg, columns, units):
+        needed = _mean if agg.id in centred else _needed
+        for quantity in needed(agg, columns, units):
             if quantity not in found:
                 found.append(quantity)
             indices.append(found.index(quantity))
         built.append(Column(agg, tuple(indices)))
     return found, built
+
+
+def _mean(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]) -> list[Quantity]:
+    """A mean, or a sum: SUM(x) = SUM(x - c) + c COUNT(x)."""
+    assert agg.arg is not None
+    return [total(agg.arg, columns, units.get(agg.arg), centred=True), count(agg.arg, columns)]
 
 
 def _needed(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]) -> list[Quantity]:
@@ -242,11 +253,7 @@ def _needed(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]
             distinct = agg.function == "sum_distinct"
             return [total(agg.arg, columns, units.get(agg.arg), centred=False, distinct=distinct)]
         case "avg":
-            assert agg.arg is not None
-            return [
-                total(agg.arg, columns, units.get(agg.arg), centred=True),
-                count(agg.arg, columns),
-            ]
+            return _mean(agg, columns, units)
         case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
             assert agg.arg is not None
             mean = total(agg.arg, columns, units.get(agg.arg), centred=True)

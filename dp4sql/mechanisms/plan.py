@@ -34,6 +34,7 @@ from dp4sql.infer.reasons import unbounded
 from dp4sql.infer.release import sensitivity
 from dp4sql.mechanisms.bins import BinFinder
 from dp4sql.mechanisms.measure import Quantity, quantities
+from dp4sql.mechanisms.sharing import Measuring, shared
 from dp4sql.mechanisms.stages import (
     CallStage,
     Measurement,
@@ -155,9 +156,17 @@ class Planner:
     def release(self, node: Aggregate) -> Release:
         below = self.facts.columns(node.child)
         units = {id: unit for id, fact in below.items() if (unit := self._declared_unit(fact))}
-        measured, built = quantities(node.aggs, below, units)
         derivations = {name: d.derive(node.child) for name, d in self.derivers.items()}
-        measurements = tuple(self._measurement(q, node, derivations) for q in measured)
+        known: dict[Quantity, Measurement] = {}
+
+        def planned(centred: frozenset[str]) -> Measuring:
+            measured, built = quantities(node.aggs, below, units, centred)
+            for quantity in measured:
+                if quantity not in known:
+                    known[quantity] = self._measurement(quantity, node, derivations)
+            return Measuring(tuple(known[q] for q in measured), tuple(built))
+
+        measuring = shared(planned, node.aggs, {p.name: p.epsilon for p in self.policies.policies})
         bins = BinFinder(self.policies, self.facts, node).find() if node.keys else None
         if bins is not None and not self.is_public(bins.tree):
             raise InternalError("bins that are not public")
@@ -166,8 +175,8 @@ class Planner:
             bins=bins.tree if bins is not None else None,
             group_by=bins.keys if bins is not None else {},
             columns=columns(node),
-            measurements=measurements,
-            built=tuple(built),
+            measurements=measuring.measurements,
+            built=measuring.built,
             derivations=derivations,
         )
 

@@ -142,6 +142,11 @@ def _build(
     if agg.function.startswith("count"):
         return [max(0, n) for n in parts[0][1]] if nonnegative else list(parts[0][1])
     total, values = parts[0][0].quantity, parts[0][1]
+    if agg.function == "sum" and len(parts) == 2:
+        return [
+            number(v * total.unit + total.center * n, agg.type)
+            for v, n in zip(values, parts[1][1], strict=True)
+        ]
     if agg.function in ("sum", "sum_distinct"):
         if total.unit == 1 and agg.type.kind in INTEGERS:
             return list(values)

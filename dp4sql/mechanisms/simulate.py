@@ -64,7 +64,7 @@ def _built(column: Column, measurements: Sequence[Measurement], drawn: Sequence[
     if function.startswith("count"):
         return total
     if function in ("sum", "sum_distinct"):
-        return total * unit
+        return total * unit + (float(quantity.center) * rest[0] if rest else 0)
     if quantity.rank is not None:
         return float(quantity.rank.first) + total * float(quantity.rank.step)
     if function == "avg":

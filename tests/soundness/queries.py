@@ -66,8 +66,9 @@ class Measured:
                 return (other,)
 
     def probe(self, kind: str, center: Fraction) -> str:
-        """The SQL of one measurement of this aggregate. AVG is a centred sum and a count, VARIANCE has the
-        centred squares too; MIN (MAX) chooses by how many rows are at most (least) each candidate."""
+        """The SQL of one measurement of this aggregate. AVG is a centred sum and a count, as is a
+        SUM beside a count, VARIANCE has the centred squares too; MIN (MAX) chooses by how many rows are at
+        most (least) each candidate."""
         x = self.argument
         if center:
             shown = str(center) if center.denominator == 1 else repr(float(center))
@@ -80,7 +81,7 @@ class Measured:
             case "rank":
                 sign = "<=" if self.function == "min" else ">="
                 return self._filtered(f"COUNT(CASE WHEN {x} {sign} {CANDIDATE} THEN 1 END)")
-            case "count" if self.function in ("avg", "variance"):
+            case "count" if self.function in ("avg", "variance", "sum"):
                 return self._filtered(f"COUNT({x})")
             case _:
                 return self.sql()
