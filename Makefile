@@ -4,6 +4,7 @@
 # make engines the engines' tests against Postgres 13 to 18 (needs npm) and Spark (needs Java)
 # make bench   TPC-H plain and private: times, errors, figures         SCALE=0.1 RUNS=10
 # make bench-wire  the protocol beside Postgres and pgbouncer        ROUNDS=5
+# make bench-peers  other systems on the same queries and rows    PEERS_SCALE=0.1
 # make soak    16 clients on two proxies and one budget,               ATTEMPTS=5000
 #              random queries against the promised bounds, then        MINUTES=10
 #              mistakes in the rules that it must find in time         WITHIN=120
@@ -17,12 +18,13 @@ MINUTES ?= 10
 WITHIN ?= 120
 RUNS ?= 10
 ROUNDS ?= 5
+PEERS_SCALE ?= 0.1
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check engines bench bench-wire soak clean
+.PHONY: help demo test check engines bench bench-wire bench-peers soak clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/,$$d'
@@ -63,8 +65,11 @@ bench: $(VENV)/.installed
 bench-wire: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.wire --rounds $(ROUNDS)
 
+bench-peers: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks.peers --scale $(PEERS_SCALE)
+
 clean:
-	rm -rf $(VENV) .demo
+	rm -rf $(VENV) .demo .peers
 
 # The stamps are newer than pyproject.toml as long as what it names is installed.
 $(VENV)/.installed: pyproject.toml | $(BIN)/pip
