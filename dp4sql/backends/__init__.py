@@ -6,15 +6,16 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from dp4sql.backends.base import Backend
-from dp4sql.errors import InvalidParameter
+from dp4sql.errors import EngineError, InvalidParameter
 
 
 def open_backend(url: str) -> Backend:
     """The engine behind `url`.
 
-    `duckdb:///folder/file.duckdb`, `parquet:///folder`, or `postgresql://user@host/database`, which is
-    connected to at the first use. Raises InvalidParameter for a URL of another kind, EngineError
-    where there is no data.
+    `duckdb:///folder/file.duckdb`, `parquet:///folder`, `postgresql://user@host/database`,
+    the same with `duckdb+` in front, `spark:///folder`, `spark://master:7077/folder` or
+    `sc://connect:15002/folder`. Servers are connected to at the first use. Raises InvalidParameter for
+    a URL of another kind, EngineError where there is no data or a part of dp4sql is not installed.
     """
     scheme = urlsplit(url).scheme
     match scheme:
@@ -26,12 +27,30 @@ def open_backend(url: str) -> Backend:
             from dp4sql.backends.postgres import PostgresBackend
 
             return PostgresBackend(url)
+        case "duckdb+postgresql" | "duckdb+postgres":
+            from dp4sql.backends.attached import AttachedBackend
+
+            return AttachedBackend(url)
+        case "spark" | "sc":
+            return _spark(url)
         case _:
             raise InvalidParameter(
                 f'"{scheme}" is not an engine' if scheme else "the database URL names no engine",
                 hint="duckdb:///folder/file.duckdb is a DuckDB file, parquet:///folder a folder of "
-                "parquet files, postgresql://user@host/database a Postgres database.",
+                "parquet files, postgresql://user@host/database a Postgres database, spark:///folder "
+                "parquet files read by Spark.",
             )
+
+
+def _spark(url: str) -> Backend:
+    try:
+        from dp4sql.backends.spark import SparkBackend
+    except ImportError as error:
+        raise EngineError(
+            f"Spark is not installed with dp4sql: there is no module {error.name}",
+            hint="pip install 'dp4sql[spark]'",
+        ) from None
+    return SparkBackend(url)
 
 
 def _path(url: str) -> Path:

@@ -54,7 +54,7 @@ class PostgresBackend:
 
     def __init__(self, url: str) -> None:
         """`url` as libpq reads it; settings such as statement_timeout=60s may follow the `?`."""
-        self.identity = _identity(url)
+        self.identity = identity(url)
         self._url = url
         self._pool: asyncpg.Pool | None = None
         self._opening = asyncio.Lock()
@@ -165,7 +165,7 @@ async def _connected(url: str, identity: str) -> asyncpg.Pool:
         ) from None
 
 
-def _identity(url: str) -> str:
+def identity(url: str) -> str:
     parsed = urlsplit(url)
     query = parse_qs(parsed.query)
     host = parsed.hostname or query.get("host", [os.environ.get("PGHOST", "localhost")])[0]

@@ -44,8 +44,10 @@ Columns = Mapping[str, str]
 
 async def engine_columns(backend: Backend) -> Mapping[tuple[str, str], Columns]:
     """Column name to type name, for each (schema, table) of the engine."""
+    # Spark has no information_schema; its backend keeps a view of the same shape.
+    source = "dp4sql_columns" if backend.dialect == "spark" else "information_schema.columns"
     sql = (
-        "SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns "
+        f"SELECT table_schema, table_name, column_name, data_type FROM {source} "
         "WHERE table_schema NOT IN ('information_schema', 'pg_catalog')"
     )
     text = Type("text")

@@ -79,7 +79,8 @@ def _measured(
         return f"COUNT(DISTINCT {names[q.arg]})"
     type = dict(columns(node.child))[q.arg]
     if q.kind == "sum_squares":
-        return f"SUM({_squared(q, type, node, facts, renderer, names)})"
+        squared = _squared(q, type, node, facts, renderer, names)
+        return f"SUM({renderer.dialect.summed(squared)})"
     if q.kind == "sum" and q.center and q.low <= 0 <= q.high and _reach(_uncentred(q)) < 10**17:
         return _shifted(q, type, node, facts, renderer, names)
     return _summed(q, type, node, facts, renderer, names)
@@ -129,7 +130,7 @@ def _summed(
     if exact_sum(q, type) and _is_double(q, type, node, renderer.dialect) and _reach(q) < 2**50:
         # Casts of doubles to decimals are slow. Whole steps are exact below 2^53, and so is the way back.
         scale = type.scale or 0
-        total = f"{word}{_on_grid(q.unit, value, renderer.dialect)})"
+        total = f"{word}{renderer.dialect.summed(_on_grid(q.unit, value, renderer.dialect))})"
         step = f"CAST({decimal(q.unit):f} AS DECIMAL({scale},{scale}))"
         return f"CAST({total} AS DECIMAL({38 - scale},0)) * {step}"
     return f"{word}{_gridded(q, type, value, renderer.dialect)})"
@@ -232,12 +233,12 @@ def _gridded(q: Quantity, type: Type, value: str, dialect: Dialect) -> str:
         )
     if exact_sum(q, type):
         if type.kind in INTEGERS:
-            return f"CAST({value} AS BIGINT)"
+            return dialect.summed(f"CAST({value} AS BIGINT)")
         digits = 18 if reach < 10**17 else 38
         return f"CAST({value} AS DECIMAL({digits},{type.scale}))"
     if q.unit == 1 and type.kind == "numeric" and type.precision is not None:
-        return _whole(value, dialect)
-    return _on_grid(q.unit, value, dialect)
+        return dialect.summed(_whole(value, dialect))
+    return dialect.summed(_on_grid(q.unit, value, dialect))
 
 
 # ---------------------------------------------------------------- ranks

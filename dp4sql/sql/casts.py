@@ -92,7 +92,14 @@ def _to_integer(arg: Expr, text: str, target: Type, dialect: Dialect) -> str:
     inside = f"{text} > -{limit}.5 AND {text} < {limit - 1}.5"
     if arg.type.kind in FLOATS and target.kind == "bigint":
         inside = f"{text} >= -9223372036854775808 AND {text} < 9223372036854775808"
-    return f"CASE WHEN {inside} THEN CAST({text} AS {dialect.type_name(target)}) END"
+    return f"CASE WHEN {inside} THEN CAST({_nearest(arg, text, dialect)} AS {dialect.type_name(target)}) END"
+
+
+def _nearest(arg: Expr, text: str, dialect: Dialect) -> str:
+    """Casts to integers round; Spark's cut off."""
+    if dialect.name != "spark":
+        return text
+    return f"BROUND({text}, 0)" if arg.type.kind in FLOATS else f"ROUND({text}, 0)"
 
 
 def _to_decimal(arg: Expr, text: str, target: Type, dialect: Dialect) -> str:

@@ -50,6 +50,12 @@ class Dialect:
             case _:
                 return type.kind.upper()
 
+    def time_word(self, zoned: bool) -> str:
+        """What stands before a timestamp literal."""
+        if self.name == "spark":
+            return "TIMESTAMP_LTZ" if zoned else "TIMESTAMP_NTZ"
+        return "TIMESTAMPTZ" if zoned else "TIMESTAMP"
+
     def series(self, first: int, last: int, type: Type) -> str:
         """A SELECT of one column c0: integers, or dates counted from 1970-01-01."""
         source = {
@@ -67,6 +73,10 @@ class Dialect:
         if self.name == "postgres":
             return "NUMERIC"
         return "DOUBLE" if type.scale is None else f"DECIMAL(38,{min(type.scale, 18)})"
+
+    def summed(self, text: str) -> str:
+        """An integer whose sum cannot overflow: Spark sums integers in 64 bits."""
+        return f"CAST({text} AS DECIMAL(19,0))" if self.name == "spark" else text
 
     def aggregates(self, agg: Agg) -> Callable[[str], str]:
         match agg.function:

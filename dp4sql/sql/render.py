@@ -29,7 +29,7 @@ from dp4sql.algebra.nodes import (
     Values,
     columns,
 )
-from dp4sql.algebra.types import Type
+from dp4sql.algebra.types import INTEGERS, Type
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.scalars import Scalars, literal
 from dp4sql.sql.truncation import table_source
@@ -242,15 +242,18 @@ class Renderer:
 
     def _grouped(self, block: Block, node: Aggregate, outputs: tuple[tuple[str, str], ...]) -> str:
         texts = {key: block.names[key] for key in node.keys}
-        texts |= {agg.id: self.aggregate(agg, block.names) for agg in node.aggs}
+        types = dict(columns(node.child))
+        texts |= {agg.id: self.aggregate(agg, block.names, types) for agg in node.aggs}
         items = ", ".join(f"{texts[id]} AS {name}" for id, name in outputs) or "1 AS one"
         group = ", ".join(_not_a_position(block.names[key]) for key in node.keys)
         tail = f" GROUP BY {group}" if group else ""
         return f"SELECT {items} FROM {block.source}{_where(block.where)}{tail}"
 
-    def aggregate(self, agg: Agg, names: Mapping[str, str]) -> str:
+    def aggregate(self, agg: Agg, names: Mapping[str, str], types: Mapping[str, Type]) -> str:
         """One aggregate below the release, with Postgres's result type."""
         arg = names[agg.arg] if agg.arg is not None else "*"
+        if agg.arg is not None and agg.function in ("sum", "sum_distinct"):
+            arg = self.dialect.summed(arg) if types[agg.arg].kind in INTEGERS else arg
         write: Callable[[str], str] = self.dialect.aggregates(agg)
         return write(arg)
 

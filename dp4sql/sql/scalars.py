@@ -24,7 +24,7 @@ from dp4sql.algebra.expr import (
 )
 from dp4sql.algebra.types import DOUBLE, INTEGERS, Type
 from dp4sql.errors import InternalError
-from dp4sql.sql import casts, numbers, texts, times
+from dp4sql.sql import casts, numbers, spark, texts, times
 from dp4sql.sql.dialects import Dialect
 
 
@@ -50,7 +50,7 @@ def literal(value: object, type: Type, dialect: Dialect) -> str:
         case float():
             return f"CAST('{value!r}' AS {dialect.type_name(Type('double precision'))})"
         case datetime.datetime():
-            word = "TIMESTAMPTZ" if value.tzinfo is not None else "TIMESTAMP"
+            word = dialect.time_word(value.tzinfo is not None)
             return f"{word} '{value.isoformat(sep=' ')}'"
         case datetime.date():
             return f"DATE '{value.isoformat()}'"
@@ -111,6 +111,8 @@ class Scalars:
     # ------------------------------------------------------------ operators
 
     def _call(self, op: str, args: tuple[Expr, ...], expr: Call, names: Mapping[str, str]) -> str:
+        if self.dialect.name == "spark":
+            spark.require(op, expr)
         texts = [self.render(arg, names) for arg in args]
         match op:
             case "and" | "or":

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import shutil
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +16,7 @@ import pytest
 
 from dp4sql.backends import Backend, open_backend
 
-from .servers import server, versions
+from .servers import connect_server, server, versions
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -66,20 +69,86 @@ def filled(url: str) -> str:
     return url
 
 
+#: Never ends. Spark takes long to plan many tables, and nothing cancels that.
+SLOW = "SELECT COUNT(*) AS n FROM things a, things b, " + ", ".join(
+    f"(SELECT 1 FROM things x, things y, things z) AS t{i}" for i in range(8)
+)
+SLOW_SPARK = "SELECT COUNT(*) AS n FROM " + ", ".join(
+    f"(SELECT EXPLODE(SEQUENCE(1, 100000)) AS i FROM things) AS t{i}" for i in range(3)
+)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine under test, and how it differs from the others.
+
+    `wide_sums`: SUM of 64-bit integers is exact beyond 64 bits; elsewhere dp4sql casts before it sums.
+    """
+
+    name: str
+    wide_sums: bool = True
+    slow: str = SLOW
+    missing: str | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def missing_spark() -> str | None:
+    if importlib.util.find_spec("pyspark") is None:
+        return "pyspark is not installed: pip install -e '.[spark]'"
+    return None if shutil.which("java") else "there is no Java"
+
+
+def missing_extension() -> str | None:
+    try:
+        duckdb.connect().execute("LOAD postgres")
+    except duckdb.Error:
+        return "this DuckDB has no postgres extension"
+    return None
+
+
+def spark(name: str) -> Engine:
+    return Engine(name, wide_sums=False, slow=SLOW_SPARK, missing=missing_spark())
+
+
 POSTGRES = versions()
-ENGINES = ["duckdb", "parquet", *(f"postgres {version}" for version in sorted(POSTGRES))]
+ENGINES = [
+    Engine("duckdb"),
+    Engine("parquet"),
+    *(Engine(f"postgres {version}") for version in sorted(POSTGRES)),
+    Engine("duckdb+postgres", missing=missing_extension()),
+    spark("spark"),
+    spark("spark connect"),
+]
 
 
-@pytest.fixture(scope="session", params=ENGINES)
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture(scope="session", params=ENGINES, ids=str)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    found: Engine = request.param
+    if found.missing:
+        pytest.skip(found.missing)
+    return found
+
+
+@pytest.fixture(scope="session")
+def url(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A database that holds the table things."""
-    engine, _, version = request.param.partition(" ")
-    match engine:
-        case "duckdb":
-            yield duckdb_file(tmp_path_factory.mktemp("duckdb"))
-        case "parquet":
-            yield parquet_folder(tmp_path_factory.mktemp("parquet"))
-        case _:
+    folder = tmp_path_factory.mktemp("things")
+    match engine.name.split():
+        case ["duckdb"]:
+            yield duckdb_file(folder)
+        case ["parquet"]:
+            yield parquet_folder(folder)
+        case ["duckdb+postgres"]:
+            with server(POSTGRES[max(POSTGRES)]) as running:
+                yield f"duckdb+{filled(running)}"
+        case ["spark"]:
+            yield parquet_folder(folder).replace("parquet:", "spark:")
+        case ["spark", _]:
+            with connect_server() as port:
+                yield parquet_folder(folder).replace("parquet://", f"sc://127.0.0.1:{port}")
+        case [_, version]:
             with server(POSTGRES[version]) as running:
                 yield filled(running)
 

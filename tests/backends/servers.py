@@ -1,4 +1,4 @@
-"""Real Postgres servers of the versions that are there.
+"""Real servers: Postgres of the versions that are there, Spark Connect.
 
 The wheel's own and Debian's (/usr/lib/postgresql/N/bin) are found; DP4SQL_POSTGRES names further
 folders that hold initdb and postgres, separated by colons (`make postgres-versions`).
@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
+import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -59,7 +62,7 @@ def server(programs: Path) -> Iterator[str]:
         _wait(url)
         yield url
     finally:
-        running.terminate()
+        running.send_signal(signal.SIGINT)  # clients that are still there do not count
         running.wait(20)
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -96,3 +99,33 @@ def _wait(url: str) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
+
+
+# ---------------------------------------------------------------- Spark Connect
+
+CONNECT = """
+import sys
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+builder.config("spark.connect.grpc.binding.port", sys.argv[1]).getOrCreate()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def connect_server() -> Iterator[int]:
+    """A Spark Connect server of its own process; its port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    command = [sys.executable, "-c", CONNECT, str(port)]
+    running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"ready\n"
+        yield port
+    finally:
+        assert running.stdin is not None
+        running.stdin.close()
+        running.wait(30)

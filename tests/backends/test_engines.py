@@ -6,7 +6,6 @@ import asyncio
 import datetime
 import hashlib
 import logging
-import time
 from decimal import Decimal
 from typing import Any
 
@@ -20,11 +19,10 @@ from dp4sql.rows import OutputColumn
 from dp4sql.sql.dialects import DIALECTS
 from dp4sql.sql.truncation import table_source
 
-from .conftest import Run
+from .conftest import Engine, Run
 
-SLOW = "SELECT COUNT(*) AS n FROM things a, things b, " + ", ".join(
-    f"(SELECT 1 FROM things x, things y, things z) AS t{i}" for i in range(8)
-)
+#: Seconds after which a query that never ends was not stopped.
+PATIENCE = 120
 
 
 def columns(run: Run, backend: Backend, sql: str, width: int = 1) -> list[list[Any]]:
@@ -57,7 +55,9 @@ def test_values_come_back_as_they_are(run: Run, backend: Backend) -> None:
     assert [type(column[0]) for column in found[:4]] == [int, int, Decimal, float]
 
 
-def test_sums_beyond_64_bits_are_exact(run: Run, backend: Backend) -> None:
+def test_sums_beyond_64_bits_are_exact(run: Run, backend: Backend, engine: Engine) -> None:
+    if not engine.wide_sums:
+        pytest.skip("sums here are exact in the type that dp4sql casts to")
     (total,), (cents,) = columns(run, backend, "SELECT SUM(big), SUM(price) FROM things", 2)
     assert total == 3 * (2**63 - 1)
     assert int(total) == total
@@ -136,18 +136,18 @@ def test_nothing_can_be_written(run: Run, backend: Backend, sql: str) -> None:
     assert columns(run, backend, "SELECT COUNT(*) FROM things") == [[4]]
 
 
-def test_cancelling_stops_the_engine(run: Run, backend: Backend) -> None:
-    async def cancel_after(seconds: float) -> float:
-        task = asyncio.ensure_future(backend.fetch(SLOW, [OutputColumn("n", BIGINT)]))
+@pytest.mark.parametrize("seconds", [0.0, 0.2])
+def test_cancelling_stops_the_engine(
+    run: Run, backend: Backend, engine: Engine, seconds: float
+) -> None:
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(backend.fetch(engine.slow, [OutputColumn("n", BIGINT)]))
         await asyncio.sleep(seconds)
-        start = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return time.monotonic() - start
 
-    for seconds in (0.0, 0.2):
-        assert run(cancel_after(seconds)) < 2
+    run(asyncio.wait_for(cancelled(), PATIENCE))
     assert columns(run, backend, "SELECT COUNT(*) FROM things") == [[4]]
 
 
@@ -161,26 +161,28 @@ def test_queries_run_side_by_side_and_wait_their_turn(run: Run, backend: Backend
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.1])
-def test_a_dozen_are_cancelled_at_once(run: Run, backend: Backend, seconds: float) -> None:
+def test_a_dozen_are_cancelled_at_once(
+    run: Run, backend: Backend, engine: Engine, seconds: float
+) -> None:
     """Some run, some wait for their turn, and some are between BEGIN and the query."""
 
     async def crowd() -> None:
         one = [OutputColumn("n", BIGINT)]
-        tasks = [asyncio.ensure_future(backend.fetch(SLOW, one)) for _ in range(12)]
+        tasks = [asyncio.ensure_future(backend.fetch(engine.slow, one)) for _ in range(12)]
         await asyncio.sleep(seconds)
         for task in tasks:
             task.cancel()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(end, asyncio.CancelledError) for end in ended)
 
-    run(asyncio.wait_for(crowd(), 20))
+    run(asyncio.wait_for(crowd(), PATIENCE))
     assert columns(run, backend, "SELECT COUNT(*) FROM things") == [[4]]
 
 
-def test_cancelling_spares_the_queries_beside(run: Run, backend: Backend) -> None:
+def test_cancelling_spares_the_queries_beside(run: Run, backend: Backend, engine: Engine) -> None:
     async def beside() -> list[Any]:
         one = [OutputColumn("n", BIGINT)]
-        slow = [asyncio.ensure_future(backend.fetch(SLOW, one)) for _ in range(3)]
+        slow = [asyncio.ensure_future(backend.fetch(engine.slow, one)) for _ in range(3)]
         quick = [backend.fetch(f"SELECT COUNT(*) + {i} FROM things", one) for i in range(40)]
         for task in slow:
             asyncio.get_running_loop().call_later(0.02, task.cancel)
@@ -188,7 +190,7 @@ def test_cancelling_spares_the_queries_beside(run: Run, backend: Backend) -> Non
         await asyncio.gather(*slow, return_exceptions=True)
         return found
 
-    assert run(asyncio.wait_for(beside(), 20)) == [4 + i for i in range(40)]
+    assert run(asyncio.wait_for(beside(), PATIENCE)) == [4 + i for i in range(40)]
 
 
 def test_ping(run: Run, backend: Backend) -> None:

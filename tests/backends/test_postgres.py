@@ -16,9 +16,8 @@ from dp4sql.backends.postgres import PostgresBackend
 from dp4sql.errors import EngineError, QueryCanceled
 from dp4sql.rows import OutputColumn
 
-from .conftest import POSTGRES, Run, filled
+from .conftest import POSTGRES, SLOW, Run, filled
 from .servers import server
-from .test_engines import SLOW
 
 ONE = [OutputColumn("n", BIGINT)]
 
