@@ -6,6 +6,7 @@ tiny databases built from Definition 5.1; the L1 distance between the answers mu
     world       schemas, policies and databases as the oracle sees them; what is admissible
     worlds      random schemas and labels
     neighbours  Definition 5.1: what one entity record may change
+    truncated   what queries see where the policy truncates
     databases   random databases, and small changes of them
     expressions, joins, blocks, motifs, queries   random SQL
     constructs  what of SQL it must use

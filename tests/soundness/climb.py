@@ -15,7 +15,8 @@ from .claims import Answer, Case, Claim, answer, distances, exceeds
 from .databases import mutated, random_database
 from .engines import SQLite
 from .neighbours import Change, apply, every_change, random_change, tweaked
-from .world import Database, World, seen
+from .truncated import seen
+from .world import Database, World
 
 DATABASES = 24
 CHANGES = 3

@@ -15,7 +15,8 @@ from dp4sql.mechanisms.explain import MeasurementReport
 
 from .claims import SLACK, Answer, Case, answer, distances, exceeds
 from .engines import DuckDB
-from .world import Database, seen
+from .truncated import seen
+from .world import Database
 
 
 @dataclass(frozen=True, slots=True)
