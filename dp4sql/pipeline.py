@@ -10,16 +10,18 @@ sql -> plan -> price          pure: no data, no randomness; EXPLAIN and Describe
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import chain
 from typing import Final, Literal, TypeVar
+from weakref import WeakValueDictionary
 
 from dp4sql import errorbars
 from dp4sql.admission import check_price
@@ -101,6 +103,7 @@ class Pipeline:
         self._kept = kept or KeptAnswers(ledger.where)
         self._prepare = Remembered(self._prepared, _weight, MAX_LENGTH)
         self._starting, self._started = asyncio.Lock(), False
+        self._turns: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
     async def start(self) -> None:
         """Compare the database with the policy and open its accounts, once: before the first query, unless
@@ -224,8 +227,15 @@ class Pipeline:
     async def _answer(
         self, asked: Asked, settings: Settings, parameter_types: Sequence[Type | None]
     ) -> Released:
-        role = asked.role
         prepared = self._prepare(asked.statement, _typed(asked.parameters, parameter_types))
+        # Equal statements take turns, so that all but the first are repeats.
+        key = (prepared.identities, asked.role)
+        turn = self._turns.setdefault(key, asyncio.Lock()) if settings.reuse != "off" else None
+        async with turn or contextlib.nullcontext():
+            return await self._answer_alone(asked, settings, prepared)
+
+    async def _answer_alone(self, asked: Asked, settings: Settings, prepared: Prepared) -> Released:
+        role = asked.role
         wanted = priced(prepared, self.policy, settings, role)
         shelf = await asyncio.to_thread(self._shelf, prepared, wanted, settings, role)
         cost = repeated(prepared.plan, wanted, shelf.found)
@@ -336,9 +346,10 @@ class Pipeline:
                 asked.query = await asyncio.to_thread(self._charged, asked)
             except BudgetExceeded:
                 raise
-            except BaseException:
+            except BaseException as error:
                 # Cancelled or broken, it may have been charged all the same.
                 asked.started = True
+                error.add_note("The query may have been charged.")
                 raise
         asked.started = True
 

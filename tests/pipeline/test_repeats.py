@@ -64,10 +64,11 @@ REPEATS = [
 
 @pytest.mark.parametrize(("first", "second"), REPEATS)
 def test_a_repeat_is_free_and_says_so(pipeline: Pipeline, first: str, second: str) -> None:
-    assert "shown again" not in said(ask(pipeline, first))
+    told = said(ask(pipeline, first))
+    assert "shown again" not in told
     before = spent(pipeline)
     again = ask(pipeline, second)
-    assert spent(pipeline) == before
+    assert spent(pipeline) == before, (told, said(again))
     assert "shown again as released" in said(again)
     assert "charged 1 " not in said(again)
     assert any(before.values())
@@ -212,6 +213,38 @@ def test_proxies_that_share_a_ledger_share_its_answers(pipeline: Pipeline, datab
     rows = ask(pipeline, MAJORS).rows
     assert ask(other, MAJORS).rows == rows
     asyncio.run(other.close())
+
+
+def test_what_is_asked_at_once_is_charged_once(pipeline: Pipeline) -> None:
+    async def together() -> list[Released]:
+        return await asyncio.gather(*(pipeline.query(MAJORS) for _ in range(8)))
+
+    answers = asyncio.run(together())
+    assert len({str(answer.rows) for answer in answers}) == 1
+    assert spent(pipeline)["student"] == 1
+
+
+def test_a_failure_leaves_its_turn_to_the_next(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch, failed = pipeline.backend.fetch, []
+
+    async def once(sql: str, columns: object) -> object:
+        await asyncio.sleep(0.05)
+        if not failed:
+            failed.append(sql)
+            raise EngineError("the database could not run the query")
+        return await fetch(sql, columns)  # type: ignore[arg-type]
+
+    async def together() -> list[object]:
+        asked = (pipeline.query(MAJORS) for _ in range(3))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    asyncio.run(pipeline.start())
+    monkeypatch.setattr(pipeline.backend, "fetch", once)
+    kinds = [type(answer).__name__ for answer in asyncio.run(together())]
+    assert sorted(kinds) == ["EngineError", "Released", "Released"]
+    assert spent(pipeline)["student"] == 2
 
 
 def test_keys_are_the_same_in_every_process(pipeline: Pipeline, database: Path) -> None:
