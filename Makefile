@@ -5,6 +5,8 @@
 # make bench   TPC-H plain and private: times, errors, figures         SCALE=0.1 RUNS=10
 # make bench-wire  the protocol beside Postgres and pgbouncer        ROUNDS=5
 # make bench-peers  other systems on the same queries and rows    PEERS_SCALE=0.1
+# make bench-certify  certified statements beside the PrivCert paper's figures
+# make bench-profile  profile releases on a population with a known law
 # make soak    16 clients on two proxies and one budget,               ATTEMPTS=5000
 #              random queries against the promised bounds, then        MINUTES=10
 #              mistakes in the rules that it must find in time         WITHIN=120
@@ -24,7 +26,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check engines bench bench-wire bench-peers soak clean
+.PHONY: help demo test check engines bench bench-wire bench-peers bench-certify bench-profile soak clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/,$$d'
@@ -67,6 +69,10 @@ bench-wire: $(VENV)/.installed
 
 bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.peers --scale $(PEERS_SCALE)
+
+bench-certify bench-profile: bench-%: $(VENV)/.installed
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python -m benchmarks.$*
 
 clean:
 	rm -rf $(VENV) .demo .peers

@@ -35,11 +35,14 @@ class Verdict:
 def judge(evidence: Sequence[Evidence], control: Control, beta: Fraction) -> list[Verdict]:
     p_values = [e.p_value(e.excess) for e in evidence]
     at = level(control, p_values, beta)
-    return [_verdict(e, p, at, control) for e, p in zip(evidence, p_values, strict=True)]
+    found, tau = [], 0
+    for e, p in zip(evidence, p_values, strict=True):
+        tau = margin(e.p_value, at, near=tau)
+        found.append(_verdict(e, p, at, tau, control))
+    return found
 
 
-def _verdict(e: Evidence, p: Fraction, at: Fraction, control: Control) -> Verdict:
-    tau = margin(e.p_value, at)
+def _verdict(e: Evidence, p: Fraction, at: Fraction, tau: int, control: Control) -> Verdict:
     lower = e.excess - tau
     return Verdict(p <= at, p, at, tau, _bound(e.form, lower, control))
 

@@ -71,8 +71,12 @@ def p_value(kind: MarginKind, q: Powers, coin: Fraction) -> PValue:
             return paper(q)
 
 
-def margin(p: PValue, level: Fraction) -> int:
-    """The least observation with p <= level, minus 1; -1 where a lucky coin lets 0 pass. level < 1/2."""
+def margin(p: PValue, level: Fraction, near: int = 0) -> int:
+    """The least observation with p <= level, minus 1; -1 where a lucky coin lets 0 pass. level < 1/2.
+    `near` is a guess: under another coin it is the same or one off."""
+    for guess in (near, near - 1, near + 1):
+        if p(guess + 1) <= level < p(guess):
+            return guess
     return least(lambda x: p(x) <= level) - 1
 
 
