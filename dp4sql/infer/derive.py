@@ -67,7 +67,8 @@ class Deriver:
     facts: Facts
     owned: Mapping[str, Bound] = field(init=False)
     displaced: Mapping[str, int] = field(init=False)
-    _known: dict[int, Derivation] = field(default_factory=dict)
+    _known: dict[int, tuple[Node, Derivation]] = field(default_factory=dict)
+    """By identity; a node that is kept here leaves its identity to no other."""
 
     def __post_init__(self) -> None:
         self.displaced = displaced_tables(self.schema, self.policy)
@@ -77,8 +78,8 @@ class Deriver:
 
     def derive(self, node: Node) -> Derivation:
         if id(node) not in self._known:
-            self._known[id(node)] = self._derive(node)
-        return self._known[id(node)]
+            self._known[id(node)] = (node, self._derive(node))
+        return self._known[id(node)][1]
 
     def terms(self, node: Node) -> Terms:
         return self.derive(node).terms
