@@ -6,6 +6,7 @@ import argparse
 import asyncio
 
 import dp4sql
+from dp4sql.cli import progress
 from dp4sql.cli.arguments import Commands, add_command, database_argument, policy_argument
 from dp4sql.policy.labels import PolicySet
 
@@ -34,16 +35,21 @@ def run(args: argparse.Namespace) -> int:
 async def _checked(policy: PolicySet, url: str) -> int:
     """Print each claim as it is tested; 1 where one is broken."""
     from dp4sql.backends import open_backend
-    from dp4sql.curator.check import findings
+    from dp4sql.curator.check import claims, findings
 
     backend = open_backend(url)
-    claims = broken = 0
+    tested = broken = 0
+    steps = claims(policy, backend)
     try:
+        progress.show(0, steps, "claims", quiet=True)
         async for finding in findings(policy, backend):
             line = policy.lines.mark(finding.rule.where)[0]
+            progress.clear()
             print(finding.line(f"{policy.source}:{line}"), flush=True)
-            claims, broken = claims + 1, broken + bool(finding.broken)
+            tested, broken = tested + 1, broken + bool(finding.broken)
+            progress.show(tested, steps, "claims", quiet=True)
     finally:
+        progress.clear()
         await backend.close()
-    print(f"{claims} claims, {broken} broken. These counts are exact: for the curator alone.")
+    print(f"{tested} claims, {broken} broken. These counts are exact: for the curator alone.")
     return 1 if broken else 0

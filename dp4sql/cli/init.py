@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import dp4sql
+from dp4sql.cli import progress
 from dp4sql.cli.arguments import Commands, add_command, database_argument
 from dp4sql.curator.draft import Choices, draft, owned, proposed_entities
 from dp4sql.curator.init import Structure, measure, structure
@@ -70,9 +71,11 @@ async def _drafted(args: argparse.Namespace) -> str:
 
     backend = open_backend(args.database)
     try:
-        found = await structure(backend, _progress)
+        found = await structure(backend, progress.show)
+        progress.clear()
         choices = _choices(args, found)
-        measured = await measure(found.tables, backend, _progress)
+        measured = await measure(found.tables, backend, progress.show)
+        progress.clear()
     finally:
         await backend.close()
     return draft(found.tables, measured, choices, backend.identity, found.left_out)
@@ -137,19 +140,3 @@ def _number(text: str) -> str:
             f"{text} is no amount of epsilon", hint="A number such as 0.5 or 20."
         )
     return text
-
-
-# ---------------------------------------------------------------- progress
-
-WIDTH = 20
-
-
-def _progress(done: int, steps: int, what: str) -> None:
-    """A bar on a terminal; a line a step elsewhere."""
-    if sys.stderr.isatty():
-        full = WIDTH * done // max(steps, 1)
-        bar = "#" * full + "." * (WIDTH - full)
-        end = "\n" if done == steps else ""
-        print(f"\r\x1b[K[{bar}] {done}/{steps} {what}", end=end, file=sys.stderr, flush=True)
-    else:
-        print(f"{done}/{steps} {what}", file=sys.stderr, flush=True)

@@ -40,6 +40,20 @@ class Finding:
         return f"BROKEN  {self.subject}: {self.rule.text} ({self.broken} break it{worst})  {place}"
 
 
+def claims(policies: PolicySet, backend: Backend) -> int:
+    """How many findings there will be where tables, columns and types are those of the file."""
+    dialect, tables = DIALECTS[backend.dialect], policies.schema.tables.values()
+    found = sum(
+        (table.rows is not None)
+        + bool(table.cut)
+        + len([*row_rules(table, dialect), *set_rules(table, policies.schema, dialect)])
+        for table in tables
+    )
+    return found + sum(
+        len(list(owned_rules(p, policies.schema, dialect))) for p in policies.policies
+    )
+
+
 async def findings(policies: PolicySet, backend: Backend) -> AsyncIterator[Finding]:
     """One finding a claim, as soon as it is known; names and types first, then table by table."""
     wrong = set()

@@ -11,7 +11,7 @@ import pytest
 import dp4sql
 from dp4sql.backends import open_backend
 from dp4sql.cli import main
-from dp4sql.curator.check import Finding, findings
+from dp4sql.curator.check import Finding, claims, findings
 
 POLICY = """\
 dp4sql: 1
@@ -154,3 +154,15 @@ def test_rows_that_truncation_leaves_out_are_counted(
     shown = capsys.readouterr().out
     assert "sale: 1 rows of each no, region are seen: 1 of 6 rows are left out" in shown
     assert "item: rows go with their sale: 2 of 5 rows are left out" in shown
+
+
+def test_how_many_claims_there_are_is_known_beforehand(policy: Path, tmp_path: Path) -> None:
+    async def counted() -> tuple[int, int]:
+        backend = open_backend(made(tmp_path / "x.duckdb"))
+        loaded = dp4sql.load_policy(policy)
+        found = [f async for f in findings(loaded, backend)]
+        await backend.close()
+        return len(found), claims(loaded, backend)
+
+    tested, expected = asyncio.run(counted())
+    assert tested == expected > 10
