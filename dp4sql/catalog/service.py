@@ -34,6 +34,7 @@ class Catalog:
         self._given = address_of(url) if url else None
         self._running: embedded.Running | None = None
         self._filled = False
+        self._claimed: str | None = None
         self._roles: set[str] = set()
         self._lock = asyncio.Lock()
         self.kept = Kept()
@@ -124,23 +125,30 @@ class Catalog:
         return self._given
 
     async def _claim(self, session: Upstream) -> None:
-        """Fill an empty database, or recognise one that was filled for this policy."""
+        """Fill an empty database, or recognise one that was filled for this policy; what this catalog filled
+        for the policy before is replaced."""
         if (await session.run(_TELLING)).rows:
             raise CatalogUnavailable(
                 "the database of --catalog could tell clients more than the schema",
                 hint="It needs a server without other databases or extensions, and a role that is no superuser.",
             )
         mark = f"dp4sql catalog {hashlib.sha256(self._script().encode()).hexdigest()}"
-        found = await session.run(_FOUND)
-        if len(found.rows) == 0:
+        empty = not (await session.run(_FOUND)).rows
+        if not empty and not await _marked(session, mark):
+            if self._claimed is None or not await _marked(session, self._claimed):
+                raise CatalogUnavailable(
+                    "the database of --catalog is not empty",
+                    hint="Create a new database for it: the proxy shows clients all that is in there.",
+                )
+            await session.script(_CLEAR)
+            empty = True
+        if empty:
             await session.script(f"{self._script()}\nCOMMENT ON SCHEMA public IS {literal(mark)}")
-            return
-        marked = await session.run(f"{_MARK} = {literal(mark)}")
-        if len(marked.rows) == 0:
-            raise CatalogUnavailable(
-                "the database of --catalog is not empty",
-                hint="Create a new database for it: the proxy shows clients all that is in there.",
-            )
+        self._claimed = mark
+
+
+async def _marked(session: Upstream, mark: str) -> bool:
+    return bool((await session.run(f"{_MARK} = {literal(mark)}")).rows)
 
 
 #: Superusers read files, and the statistics of a server are about all its databases.
@@ -154,6 +162,14 @@ _FOUND: Final = (
     "SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
     "WHERE nspname <> 'information_schema' AND nspname NOT LIKE 'pg\\_%'"
 )
+_CLEAR: Final = """
+DO $$ DECLARE found text; BEGIN
+    FOR found IN SELECT nspname FROM pg_namespace
+        WHERE nspname <> 'information_schema' AND nspname NOT LIKE 'pg\\_%'
+    LOOP EXECUTE format('DROP SCHEMA %I CASCADE', found); END LOOP;
+END $$;
+CREATE SCHEMA public;
+"""
 _MARK: Final = "SELECT FROM pg_namespace WHERE nspname = 'public' AND obj_description(oid)"
 
 

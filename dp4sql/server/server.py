@@ -104,9 +104,9 @@ class Server:
 
     async def renew(self, pipeline: Pipeline, users: Mapping[str, Verifier] | None) -> None:
         """Answer by another pipeline, and let other users in, from the next statement and login on."""
+        await self.catalog.renew(pipeline.policy)
         self.served = Served(pipeline, router(pipeline.policy))
         self.users = Users(users or {})
-        await self.catalog.renew(pipeline.policy)
 
     # ------------------------------------------------------------ clients
 

@@ -60,6 +60,7 @@ class Answers:
         self._served, self._catalog = served, catalog
         self._state, self._role = state, role
         self._upstream: Upstream | None = None
+        self._connected_for: Served | None = None
         self._applied: dict[str, str] = {}
         self._retirement: asyncio.TimerHandle | None = None
 
@@ -269,10 +270,14 @@ class Answers:
             return self._relayed(await (await self._session()).run(statement.text), ())
 
     async def _session(self) -> Upstream:
-        """The session's connection, with the session's settings in force."""
+        """The session's connection, with the session's settings in force; another one after the policy file
+        was read again, for other tables."""
+        if self._connected_for is not self._served():
+            self.close()
         if self._retirement is not None:
             self._retirement.cancel()
         if self._upstream is None or self._upstream.closed:
+            self._connected_for = self._served()
             self._upstream = await self._catalog.connect(self._role, self._state.defaults)
             self._applied = {}
         await self._apply(self._upstream)

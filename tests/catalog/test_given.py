@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
+import dp4sql
 from tests.catalog.conftest import connect
 from tests.clients.direct import PROGRAMS, postgres
-from tests.wire.live import proxy
+from tests.wire.live import policy, proxy
 from tests.wire.secured import PASSWORD, USER
 
 pytestmark = pytest.mark.skipif(
@@ -63,3 +65,33 @@ def test_a_wrong_password_is_the_operator_s_concern(address: str, tmp_path: Path
         with pytest.raises(psycopg.Error) as caught:
             client.execute("SELECT count(*) FROM pg_class")
         assert "wrong" not in str(caught.value)
+
+
+def test_its_tables_follow_the_policy_file(address: str, tmp_path: Path) -> None:
+    """What a proxy filled for a policy file before is its own to replace; nobody else's is."""
+    url = f"postgresql://keeper:{PASSWORD}@{address}/catalog"
+    names = (
+        "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+    )
+    with proxy(tmp_path, catalog=url) as running, connect(running) as client:
+        before = {name for (name,) in client.execute(names).fetchall()}
+        with (
+            proxy(tmp_path, fewer(), catalog=url) as other,
+            connect(other) as stranger,
+            pytest.raises(psycopg.Error, match="not empty"),
+        ):
+            stranger.execute(names)
+        pipeline = running.server.served.pipeline
+        for content, gone in ((fewer(), {"scholarship"}), (policy(), set[str]())):
+            renewed = pipeline.renewed(dp4sql.load_policy(content))
+            running.call(running.server.renew(renewed, None))
+            assert {name for (name,) in client.execute(names).fetchall()} == before - gone
+
+
+def fewer() -> dict[str, Any]:
+    """The university without scholarships."""
+    content = policy()
+    del content["tables"]["scholarship"]
+    for one in content["policies"].values():
+        one["labels"].pop("scholarship", None)
+    return content
