@@ -2,6 +2,7 @@
 
     Dp4sqlError
       PolicyError               F0000  the policy file is wrong; carries every problem found
+      PolicyChanged             F0000  the ledger holds charges that the policy file cannot go on from
       SqlError                  what the statement got wrong
         SyntaxError_            42601  not SQL
         UndefinedTable          42P01
@@ -98,6 +99,10 @@ class PolicyError(Dp4sqlError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
         self.problems = tuple(problems)
+
+
+class PolicyChanged(Dp4sqlError):
+    sqlstate = "F0000"
 
 
 class SqlError(Dp4sqlError):

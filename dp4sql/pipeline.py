@@ -24,15 +24,14 @@ from typing import Final, Literal, TypeVar
 from weakref import WeakValueDictionary
 
 from dp4sql import errorbars
-from dp4sql.admission import check_price
+from dp4sql.admission import check_price, due
 from dp4sql.algebra.types import BIGINT, Type, Value
 from dp4sql.backends.base import Backend
 from dp4sql.backends.duckdb import Scratch
-from dp4sql.budget.cost import Charge, paid, show
+from dp4sql.budget.cost import Charge, amount, show
 from dp4sql.budget.journal import Asked, Journal, Outcome
 from dp4sql.budget.kept import KeptAnswers, period
 from dp4sql.budget.ledger import Ledger
-from dp4sql.budget.limits import limits
 from dp4sql.curator.differences import require_schema
 from dp4sql.errorbars import Answer
 from dp4sql.errors import BudgetExceeded, Dp4sqlError
@@ -316,29 +315,8 @@ class Pipeline:
         return {i: await FUNCTIONS[c.function].open(env, c.arguments) for i, c in plan.calls()}
 
     def _charges(self, cost: Price, calls: Mapping[int, Opened], role: str) -> list[Charge]:
-        policies = {p.name: p for p in self.policy.policies}
-        today = self.ledger.today()
-        whole = [
-            Charge(p.name, p.entity, cost.charges[p.name], p.budget) for p in policies.values()
-        ]
-        own = [
-            Charge(
-                p.name,
-                p.entity,
-                loss.epsilon,
-                p.budget,
-                loss.member,
-                loss.own_budget,
-                delta=loss.delta,
-            )
-            for call in calls.values()
-            for loss in call.losses
-            for p in [policies[loss.policy]]
-        ]
-        return [
-            replace(charge, limits=limits(policies[charge.policy], role, today))
-            for charge in paid([*whole, *own])
-        ]
+        losses = [loss for call in calls.values() for loss in call.losses]
+        return due(self.policy, cost, losses, role, self.ledger.today())
 
     async def _charge(self, asked: Asked) -> None:
         if asked.charges:
@@ -443,7 +421,7 @@ class Pipeline:
     def _account(self, c: Charge) -> Iterator[str]:
         whom = f" for one {c.entity}" if c.member else ""
         delta = f" and delta {float(c.delta):g}" if c.delta else ""
-        charged = f"charged {show(c.epsilon)}{delta} to policy {c.policy}{whom}"
+        charged = f"charged {amount(c)}{delta} to policy {c.policy}{whom}"
         left = [
             (name, f"{show(most - lost)} of {show(most)} left")
             for name, most, lost in self.ledger.caps(c, database=self.backend.identity)
@@ -481,14 +459,14 @@ def _noised(
 def _observed(charges: Sequence[Charge]) -> Iterator[str]:
     yield "observing: rows are withheld; nothing private was read and nothing charged"
     for charge in charges:
-        yield f"it would charge {show(charge.epsilon)} to policy {charge.policy}"
+        yield f"it would charge {amount(charge)} to policy {charge.policy}"
 
 
 def _say_charged(error: BaseException, charges: Sequence[Charge]) -> None:
     """A statement that fails after its charge says so; one that is cancelled through its notes."""
     if not charges:
         return
-    what = ", ".join(f"{show(c.epsilon)} to policy {c.policy}" for c in charges)
+    what = ", ".join(f"{amount(c)} to policy {c.policy}" for c in charges)
     told = f"The charge stays, as data may have been read: {what}."
     if isinstance(error, Dp4sqlError):
         error.detail = f"{error.detail} {told}" if error.detail else told

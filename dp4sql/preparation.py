@@ -96,7 +96,8 @@ def explained(
     cost = priced(prepared, policies, settings, role)
     found = explanation(plan, cost, tuple(filter(None, reads)), tuple(chain(*calls)))
     bars = errorbars.described(plan, prepared.outputs, settings)
-    return replace(found, error_columns=bars)
+    rho = frozenset(p.name for p in policies.policies if p.accountant == "zcdp")
+    return replace(found, error_columns=bars, concentrated=rho)
 
 
 def stage_sql(

@@ -88,10 +88,10 @@ def _record(asked: Asked, outcome: str) -> dict[str, Any]:
 
 def _totals(charges: Sequence[Charge]) -> dict[str, str]:
     """Exact, by policy. Whose account it is, where it is one member's, is not for this log."""
-    totals: dict[str, Fraction] = defaultdict(Fraction)
+    totals: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
     for charge in charges:
-        totals[charge.policy] += charge.epsilon
-    return {policy: str(total) for policy, total in totals.items()}
+        totals[charge.policy, "" if charge.measure == "epsilon" else " rho"] += charge.epsilon
+    return {policy: f"{total}{measure}" for (policy, measure), total in totals.items()}
 
 
 def _reason(error: BaseException | None) -> dict[str, str]:

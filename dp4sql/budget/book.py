@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from dp4sql.budget.cost import Charge, Limit, show
 from dp4sql.budget.entry import START, Entry, Row, chain, from_row, to_row
+from dp4sql.budget.terms import accountant_of
 from dp4sql.errors import BudgetExceeded
 
 Account: TypeAlias = tuple[str, str, str]
@@ -41,7 +42,8 @@ class Mismatch(Exception):
 class Book:
     """`count` entries have been read, and `link` is the hash of the last. `written` are rows to be stored.
 
-    `terms` has every account that is open, with the terms of its policy. `fullest` is the most that one
+    `terms` has every account that is open, with the terms of its policy, and `accountants` how its sums came
+    about, even when its policy is gone. `fullest` is the most that one
     member alone was charged; over several days its parts are added up, which may be too much, never too
     little.
     """
@@ -53,6 +55,7 @@ class Book:
     sums: MutableMapping[tuple[Span, str], Fraction] = field(default_factory=dict)
     fullest: MutableMapping[Span, Fraction] = field(default_factory=dict)
     terms: MutableMapping[Account, str] = field(default_factory=dict)
+    accountants: MutableMapping[Account, str] = field(default_factory=dict)
     written: list[tuple[Row, str]] = field(default_factory=list)
 
     # ------------------------------------------------------------ trying
@@ -60,7 +63,14 @@ class Book:
     def trial(self) -> Book:
         """A copy to decide on; the book itself changes when it adopts the trial."""
         sums, fullest = ChainMap({}, self.sums), ChainMap({}, self.fullest)
-        return replace(self, sums=sums, fullest=fullest, terms=ChainMap({}, self.terms), written=[])
+        return replace(
+            self,
+            sums=sums,
+            fullest=fullest,
+            terms=ChainMap({}, self.terms),
+            accountants=ChainMap({}, self.accountants),
+            written=[],
+        )
 
     def adopt(self, trial: Book) -> None:
         self.count, self.link, self.at, self.query = trial.count, trial.link, trial.at, trial.query
@@ -68,6 +78,7 @@ class Book:
             (self.sums, trial.sums),
             (self.fullest, trial.fullest),
             (self.terms, trial.terms),
+            (self.accountants, trial.accountants),
         ):
             assert isinstance(other, ChainMap)
             own.update(other.maps[0])
@@ -108,6 +119,8 @@ class Book:
             self._add(account, entry)
         else:
             self.terms[account] = entry.statement
+            if entry.statement:
+                self.accountants[account] = accountant_of(entry.statement)
         return self.sums.get(((account, None, None), entry.member), NOTHING)
 
     def _open(self, account: Account) -> None:
@@ -130,6 +143,13 @@ class Book:
         self.sums[span, member] = max(self.sums.get((span, member), NOTHING), amount)
         if member:
             self.fullest[span] = max(self.fullest.get(span, NOTHING), amount)
+
+    def other_measure(self, account: Account, accountant: str) -> Account | None:
+        """An account of the same entity that has lost something in another measure."""
+        for other, known in self.accountants.items():
+            if other[:2] == account[:2] and known != accountant and self.lost(other):
+                return other
+        return None
 
     # ------------------------------------------------------------ charging
 
@@ -165,12 +185,13 @@ class Book:
     ) -> Iterator[tuple[str, Fraction, Fraction]]:
         """Each cap on a charge: its name, its amount, and what counts towards it already."""
         member = charge.member
-        budget = f"the budget of policy {charge.policy}"
+        measure = " in rho" if charge.measure == "rho" else ""
+        budget = f"the budget of policy {charge.policy}{measure}"
         if charge.budget is not None:
             yield budget, charge.budget, self.lost(account, member)
         if charge.own_budget is not None:
             own = self.sums.get(((account, None, None), member), NOTHING)
-            yield f"the profile budget of one {charge.entity}", charge.own_budget, own
+            yield f"the profile budget of one {charge.entity}{measure}", charge.own_budget, own
         for limit in charge.limits:
             yield limit.name, limit.amount, self.counted(account, member, limit, today)
 

@@ -6,6 +6,11 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal, TypeAlias
+
+Measure: TypeAlias = Literal["epsilon", "rho"]
+"""What losses add up as: pure epsilon, or the rho of zero-concentrated privacy. One for all amounts of an
+account; a charge's field `epsilon` and an entry's are the loss in this measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +39,17 @@ class Charge:
     own_budget: Fraction | None = None
     limits: tuple[Limit, ...] = ()
     delta: Fraction = Fraction(0)
+    measure: Measure = "epsilon"
 
 
 def paid(charges: Iterable[Charge]) -> tuple[Charge, ...]:
     """The charges that cost anything."""
     return tuple(charge for charge in charges if charge.epsilon > 0)
+
+
+def amount(charge: Charge) -> str:
+    """The loss for people: 0.5, or 0.5 rho."""
+    return show(charge.epsilon) + (" rho" if charge.measure == "rho" else "")
 
 
 def show(number: Fraction) -> str:

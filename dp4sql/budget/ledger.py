@@ -25,8 +25,8 @@ from dp4sql.budget.book import Account, Book, Mismatch
 from dp4sql.budget.cost import Charge, Limit, paid
 from dp4sql.budget.database import open_database
 from dp4sql.budget.entry import COLUMNS, Entry, Kind, Row, from_row
-from dp4sql.budget.terms import loosened, terms, withdrawn
-from dp4sql.errors import BudgetExceeded, Dp4sqlError, LedgerBroken
+from dp4sql.budget.terms import accountant_of, loosened, terms, withdrawn
+from dp4sql.errors import BudgetExceeded, Dp4sqlError, LedgerBroken, PolicyChanged
 from dp4sql.policy.labels import Policy
 
 NAMES: Final = ", ".join(COLUMNS)
@@ -88,7 +88,8 @@ class Ledger:
     def open_accounts(self, policies: Sequence[Policy], *, database: str) -> list[str]:
         """Open an account for each policy that has none yet, and record its terms where they changed.
 
-        Returns what the new terms permit that the old ones did not, in words for the curator.
+        Returns what the new terms permit that the old ones did not, in words for the curator. PolicyChanged
+        where losses of an entity that has lost something would add up in another way.
         """
         warnings: list[str] = []
 
@@ -96,6 +97,7 @@ class Ledger:
             current = {(database, p.entity, p.name): terms(p) for p in policies}
             former = {a: text for a, text in book.terms.items() if a[0] == database and text}
             for account, now in current.items():
+                _require_measure(book, account, now)
                 if now != book.terms.get(account):
                     self._record(book, account, now)
                     warnings.extend(
@@ -355,10 +357,21 @@ def _decide(request: _Request, book: Book) -> None:
     trial = book.trial()
     try:
         request.result = request.decide(trial)
-    except BudgetExceeded as error:
+    except (BudgetExceeded, PolicyChanged) as error:
         request.refused = error
     else:
         book.adopt(trial)
+
+
+def _require_measure(book: Book, account: Account, now: str) -> None:
+    _, entity, policy = account
+    other = book.other_measure(account, accountant_of(now))
+    if other is not None:
+        raise PolicyChanged(
+            f"policy {policy} has accountant {accountant_of(now)}, but {entity} has lost something under "
+            f"policy {other[2]} with accountant {book.accountants[other]}",
+            hint="What is spent cannot be carried over: keep the accountant of this entity's policies.",
+        )
 
 
 def _interrupted() -> LedgerBroken:

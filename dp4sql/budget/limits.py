@@ -7,30 +7,53 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
 from typing import Final, assert_never
 
-from dp4sql.budget.cost import Limit
+from dp4sql.budget.cost import Limit, Measure
+from dp4sql.mechanisms.accounting import rho_within
 from dp4sql.policy.labels import Policy, Window
 
 NOW: Final[Mapping[Window, str]] = {"day": "today", "week": "this week", "month": "this month"}
 
 
+def measure(policy: Policy) -> Measure:
+    return "epsilon" if policy.accountant == "pure" else "rho"
+
+
+def budget(policy: Policy) -> Fraction | None:
+    """The policy's budget in its measure."""
+    return None if policy.budget is None else total(policy, policy.budget)
+
+
+def total(policy: Policy, amount: Fraction) -> Fraction:
+    """An amount for many queries in the policy's measure: under zcdp the rho that is (amount, delta)."""
+    if policy.accountant == "pure":
+        return amount
+    assert policy.delta is not None
+    return rho_within(amount, policy.delta)
+
+
 def limits(policy: Policy, role: str, today: datetime.date) -> tuple[Limit, ...]:
-    """What holds for a query of `role` on `today`, besides the policy's budget."""
-    return tuple(_limits(policy, role, today))
+    """What holds for a query of `role` on `today`, besides the policy's budget; in its measure."""
+    return tuple(
+        replace(limit, amount=total(policy, limit.amount)) for limit in _limits(policy, role, today)
+    )
 
 
 def _limits(policy: Policy, role: str, today: datetime.date) -> Iterator[Limit]:
+    named = policy.name if policy.accountant == "pure" else f"{policy.name} in rho"
     for window, amount in policy.renewal.items():
         since, until = window_of(window, today)
-        name = f"the budget of policy {policy.name} {NOW[window]}, until {until},"
+        name = f"the budget of policy {named} {NOW[window]}, until {until},"
         yield Limit(name, amount, since=since)
     own = policy.allowance(role)
     if own.budget is not None:
-        yield Limit(f"role {role}'s allowance under policy {policy.name}", own.budget, role)
+        yield Limit(f"role {role}'s allowance under policy {named}", own.budget, role)
     for window, amount in own.renewal.items():
         since, until = window_of(window, today)
-        name = f"role {role}'s allowance under policy {policy.name} {NOW[window]}, until {until},"
+        name = f"role {role}'s allowance under policy {named} {NOW[window]}, until {until},"
         yield Limit(name, amount, role, since)
 
 

@@ -16,7 +16,8 @@ from dp4sql.budget.cost import show
 from dp4sql.budget.entry import Entry
 from dp4sql.budget.ledger import Ledger
 from dp4sql.budget.limits import NOW, window_of
-from dp4sql.budget.terms import Terms
+from dp4sql.budget.terms import Terms, accountant_of
+from dp4sql.mechanisms.accounting import rho_within
 from dp4sql.policy.labels import OTHERS
 
 WIDTH: Final = 80
@@ -78,7 +79,9 @@ def databases(entries: Iterable[Entry]) -> list[str]:
 def accounts(entries: Iterable[Entry], database: str) -> Table:
     """What every account has spent, its budget under the terms recorded last, and its charges."""
     found = [e for e in entries if e.database == database and e.kind in ("open", "terms", "charge")]
-    budgets = {(e.entity, e.policy): _budget(e.statement) for e in found if e.kind != "charge"}
+    opened = [e for e in found if e.kind != "charge"]
+    budgets = {(e.entity, e.policy): _budget(e.statement) for e in opened}
+    names = {(e.entity, e.policy): _name(e.policy, e.statement) for e in opened if e.statement}
     spent = {(e.entity, e.policy, e.member): e.total for e in found if e.kind != "terms"}
     number, deltas = dict.fromkeys(spent, 0), dict.fromkeys(spent, Fraction(0))
     for entry in found:
@@ -87,7 +90,7 @@ def accounts(entries: Iterable[Entry], database: str) -> Table:
             deltas[entry.entity, entry.policy, entry.member] += entry.delta
     rows: list[tuple[Cell, ...]] = [
         (
-            policy,
+            names.get((entity, policy), policy),
             member or entity,
             total,
             budgets.get((entity, policy), ""),
@@ -111,8 +114,19 @@ def _delta(delta: Fraction) -> str:
 def _budget(recorded: str) -> Cell:
     if not recorded:
         return "withdrawn"
-    budget = json.loads(recorded)["budget"]
-    return "none" if budget is None else Fraction(budget)
+    terms = json.loads(recorded)
+    return "none" if terms["budget"] is None else _most(terms, terms["budget"])
+
+
+def _most(terms: Terms, amount: str) -> Fraction:
+    """An amount as the account counts it: under zcdp the rho that is (amount, delta)."""
+    if "delta" not in terms:
+        return Fraction(amount)
+    return rho_within(Fraction(amount), Fraction(terms["delta"]))
+
+
+def _name(policy: str, recorded: str) -> str:
+    return policy if accountant_of(recorded) == "pure" else f"{policy} (rho)"
 
 
 def allowances(ledger: Ledger, entries: Sequence[Entry], database: str) -> Table:
@@ -128,7 +142,13 @@ def allowances(ledger: Ledger, entries: Sequence[Entry], database: str) -> Table
         for account in terms
     }
     rows = [
-        (account[1], role or "all", when, ledger.lost((database, *account), role, since), amount)
+        (
+            _name(account[1], json.dumps(recorded)),
+            role or "all",
+            when,
+            ledger.lost((database, *account), role, since),
+            amount,
+        )
         for account, recorded in sorted(terms.items())
         for role, when, since, amount in _limits(recorded, roles[account], ledger.today())
     ]
@@ -139,19 +159,20 @@ _Limit: TypeAlias = tuple[str | None, str, datetime.date | None, Cell]
 
 
 def _limits(terms: Terms, asked: Sequence[str], today: datetime.date) -> Iterator[_Limit]:
-    yield from _windows(None, terms, today)
+    yield from _windows(None, terms, terms, today)
     named = terms.get("roles", {})
     for role in sorted({*asked, *named} - {OTHERS}):
         own = named.get(role) or named.get(OTHERS) or {}
-        yield role, "ever", None, Fraction(own["budget"]) if own.get("budget") else "no limit"
-        yield from _windows(role, own, today)
+        allowed = _most(terms, own["budget"]) if own.get("budget") else "no limit"
+        yield role, "ever", None, allowed
+        yield from _windows(role, own, terms, today)
 
 
-def _windows(role: str | None, terms: Terms, today: datetime.date) -> Iterator[_Limit]:
-    renewal = terms.get("renewal", {})
+def _windows(role: str | None, own: Terms, terms: Terms, today: datetime.date) -> Iterator[_Limit]:
+    renewal = own.get("renewal", {})
     for window in NOW:
         if window in renewal:
-            yield role, NOW[window], window_of(window, today)[0], Fraction(renewal[window])
+            yield role, NOW[window], window_of(window, today)[0], _most(terms, renewal[window])
 
 
 # ---------------------------------------------------------------- queries

@@ -24,6 +24,8 @@ def terms(policy: Policy) -> str:
         "max_charge": _text(policy.max_charge),
         "renewal": {window: str(amount) for window, amount in policy.renewal.items()},
         "roles": {role: _allowance(own) for role, own in policy.roles.items()},
+        "accountant": None if policy.accountant == "pure" else policy.accountant,
+        "delta": _text(policy.delta),
     }
     # What is not declared is left out: a later version of dp4sql may declare more.
     return json.dumps({k: v for k, v in found.items() if v or k in REQUIRED}, sort_keys=True)
@@ -57,6 +59,12 @@ def _label(label: Label) -> str | list[str]:
             assert_never(unreachable)
 
 
+def accountant_of(recorded: str) -> str:
+    """How losses add up under recorded terms."""
+    found: str = json.loads(recorded).get("accountant", "pure")
+    return found
+
+
 def loosened(name: str, before: str, after: str) -> list[str]:
     """Each way in which `after` protects less than `before`, as a sentence about policy `name`."""
     old, new = json.loads(before), json.loads(after)
@@ -64,6 +72,7 @@ def loosened(name: str, before: str, after: str) -> list[str]:
         *_larger("epsilon of a query", old["epsilon"], new["epsilon"]),
         *_larger("budget", old["budget"], new["budget"]),
         *_costlier(old, new),
+        *_larger("delta", old.get("delta", "0"), new.get("delta", "0")),
         *_renewed("budget", old, new),
         *_roles(old.get("roles", {}), new.get("roles", {})),
         *_weaker(old["labels"], new["labels"]),

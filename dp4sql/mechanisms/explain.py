@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dp4sql.mechanisms.measure import Quantity
 from dp4sql.mechanisms.stages import Measurement, Plan, Price
-from dp4sql.noise import half_width, selection_shortfall
+from dp4sql.noise import gaussian_half_width, half_width, selection_shortfall
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,7 @@ class MeasurementReport:
     scale: Fraction
     half_width: Fraction
     losses: Mapping[str, Fraction]
+    gaussian: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Explanation:
     public: bool
     calls: tuple[str, ...] = ()
     derivation_hash: str = ""
+    concentrated: frozenset[str] = frozenset()
     error_columns: tuple[str, ...] = ()
     forecast: tuple[str, ...] = ()
 
@@ -77,15 +78,25 @@ class Explanation:
             yield from (f"  {line}" for line in tree.splitlines())
         if self.error_columns:
             yield f"error columns: {', '.join(self.error_columns)}"
-        price = ", ".join(f"{p} {short(c)}" for p, c in self.charges.items())
-        yield f"price (epsilon): {price}"
+        yield from self._prices()
         yield from self.forecast
+
+    def _prices(self) -> Iterator[str]:
+        for measure in ("epsilon", "rho"):
+            due = [
+                f"{p} {short(c)}"
+                for p, c in self.charges.items()
+                if (p in self.concentrated) == (measure == "rho")
+            ]
+            if due:
+                yield f"price ({measure}): {', '.join(due)}"
 
     def _share_lines(self, m: MeasurementReport) -> Iterator[str]:
         for policy, loss in m.losses.items():
             if loss:
                 whole = short(self.charges[policy])
-                yield f"{m.sql}: epsilon {short(loss)} of {whole} under policy {policy}"
+                measure = "rho" if policy in self.concentrated else "epsilon"
+                yield f"{m.sql}: {measure} {short(loss)} of {whole} under policy {policy}"
 
     def as_json(self) -> dict[str, Any]:
         """The same fields as plain JSON; exact numbers are strings such as "12" or "1/10"."""
@@ -93,6 +104,7 @@ class Explanation:
             "public": self.public,
             "grouping": list(self.grouping),
             "aggregates": [_aggregate_json(a) for a in self.aggregates],
+            "concentrated": sorted(self.concentrated),
             "charges": {p: str(c) for p, c in self.charges.items()},
             "derivation_hash": self.derivation_hash,
             "derivations": {p: tree.splitlines() for p, tree in self.derivations.items()},
@@ -117,7 +129,8 @@ def noise(m: MeasurementReport) -> str:
     if m.kind == "rank":
         rows = short(m.half_width)
         return f"noise scale {short(m.scale)}, 95 % within {rows} rows of the best candidate"
-    return f"noise scale {short(m.scale)}, 95 % within +-{short(m.half_width)}"
+    law = "Gaussian noise" if m.gaussian else "noise"
+    return f"{law} scale {short(m.scale)}, 95 % within +-{short(m.half_width)}"
 
 
 def _aggregate_json(a: AggregateBound) -> dict[str, Any]:
@@ -156,15 +169,17 @@ def report(measurement: Measurement, scale: Fraction) -> MeasurementReport:
         unit=q.unit,
         bounds=_bounds(measurement),
         scale=scale * unit,
-        half_width=_half_width(q, scale) * unit,
-        losses={p: b / scale if b else Fraction(0) for p, b in measurement.bounds.items()},
+        half_width=_half_width(measurement, scale) * unit,
+        losses={p: measurement.loss(p, scale) for p in measurement.bounds},
+        gaussian=measurement.gaussian,
     )
 
 
-def _half_width(q: Quantity, scale: Fraction) -> int:
+def _half_width(measurement: Measurement, scale: Fraction) -> int:
     """In units; for a rank how many rows the chosen candidate is off the best one, or fewer."""
+    q = measurement.quantity
     if q.rank is None:
-        return half_width(scale)
+        return gaussian_half_width(scale) if measurement.gaussian else half_width(scale)
     return math.ceil(selection_shortfall(q.rank.candidates, scale) / (q.rank.below + q.rank.above))
 
 

@@ -56,6 +56,7 @@ class Planner:
     def __init__(self, policies: PolicySet, facts: Facts) -> None:
         self.policies, self.facts = policies, facts
         self.derivers = {p.name: Deriver(policies.schema, p, facts) for p in policies.policies}
+        self._concentrated = frozenset(p.name for p in policies.policies if p.accountant == "zcdp")
         self.stages: list[Stage] = []
         self._seen: dict[str, int] = {}
 
@@ -197,7 +198,7 @@ class Planner:
                 raise unbounded(self.derivers[name], node.child, quantity.sql())
             bounds[name] = Fraction(found.bound) * quantity.loss_factor
             rules[name] = found.rule
-        return Measurement(quantity, bounds, rules)
+        return Measurement(quantity, bounds, rules, self._concentrated)
 
 
 def map_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node:

@@ -15,7 +15,7 @@ from dp4sql.errors import InternalError, NumberOutOfRange
 from dp4sql.mechanisms.measure import Column, Quantity, Rank, decimal
 from dp4sql.mechanisms.reading import exact_sum
 from dp4sql.mechanisms.stages import Measurement, PublicRead, Release
-from dp4sql.noise import laplace, select
+from dp4sql.noise import gaussian_of_rho, laplace, select
 from dp4sql.rows import PrivateRows
 
 # ---------------------------------------------------------------- noise
@@ -39,7 +39,8 @@ def add_noise(
     """Open the exact rows and add noise to every measurement that a policy protects.
 
     scales: noise scale of each measurement in its unit (0 where nothing private moves). losses: the most
-    that any policy is charged for it. histograms: what `histogram_sql` read for each rank measurement.
+    that any policy is charged for it, as the epsilon bound / scale. histograms: what `histogram_sql` read
+    for each rank measurement.
     """
     opened = rows.open_columns()
     width = len(release.node.keys)
@@ -76,7 +77,11 @@ def _bound(measurement: Measurement) -> int:
 
 
 def _noised(m: Measurement, exact: list[int], scale: Fraction, loss: Fraction) -> list[int]:
-    return laplace(exact, _bound(m), scale, loss) if scale else exact
+    if not scale:
+        return exact
+    if m.gaussian:
+        return gaussian_of_rho(exact, _bound(m), scale, loss * loss / 2)
+    return laplace(exact, _bound(m), scale, loss)
 
 
 def _selected(

@@ -240,5 +240,5 @@ def repeated(plan: Plan, asked: Price, found: Mapping[int, Found]) -> Price:
         for i, m in enumerate(stage.measurements):
             for policy, bound in m.bounds.items():
                 if bound and index not in found:
-                    charges[policy] += bound / asked.scales[index, i]
+                    charges[policy] += m.loss(policy, asked.scales[index, i])
     return Price(scales, charges)

@@ -18,7 +18,7 @@ import numpy as np
 from dp4sql.mechanisms.measure import Column
 from dp4sql.mechanisms.release import Measured
 from dp4sql.mechanisms.stages import Measurement, Release
-from dp4sql.noise import simulated_laplace
+from dp4sql.noise import simulated_gaussian, simulated_laplace
 
 CONFIDENCE: Final = 0.95
 MOST_DRAWS: Final = 500
@@ -52,7 +52,8 @@ def _drawn(m: Measurement, values: Sequence[int], scale: Fraction, draws: int) -
     released = np.array([float(v) for v in values])
     found = np.repeat(released[np.newaxis], draws + 1, axis=0)
     if scale and m.quantity.rank is None:
-        found[1:] += simulated_laplace(scale, (draws, len(released)))
+        fresh = simulated_gaussian if m.gaussian else simulated_laplace
+        found[1:] += fresh(scale, (draws, len(released)))
     return found
 
 

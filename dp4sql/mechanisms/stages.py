@@ -11,21 +11,45 @@ from dp4sql.algebra.nodes import Aggregate, Node
 from dp4sql.algebra.types import Type
 from dp4sql.infer.derive import Derivation
 from dp4sql.mechanisms.measure import Column, Quantity
+from dp4sql.noise import root_up
 from dp4sql.sql.calls import Call
 from dp4sql.sql.names import Named
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A quantity with its bound (in units) under every policy; scale and losses follow from epsilons."""
+    """A quantity with its bound (in units) under every policy; scale and losses follow from epsilons.
+    `concentrated` are the policies whose losses add up as rho (zCDP)."""
 
     quantity: Quantity
     bounds: Mapping[str, Fraction]
     rules: Mapping[str, str]
+    concentrated: frozenset[str] = frozenset()
 
     @property
     def private(self) -> bool:
         return any(self.bounds.values())
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether its noise is Gaussian: it is additive, and no policy that it concerns asks for pure epsilon.
+        The bound is one in L1, which bounds L2 as well."""
+        concerned = {policy for policy, bound in self.bounds.items() if bound}
+        return self.quantity.rank is None and bool(concerned) and concerned <= self.concentrated
+
+    def loss(self, policy: str, scale: Fraction) -> Fraction:
+        """What `policy` loses by noise of `scale`. Laplace noise and selections lose pure epsilon = bound /
+        scale, hence rho of epsilon**2 / 2; that is the rho of Gaussian noise, too."""
+        bound = self.bounds.get(policy)
+        if not bound:
+            return Fraction(0)
+        ratio = bound / scale
+        return ratio * ratio / 2 if policy in self.concentrated else ratio
+
+    def scale(self, policy: str, epsilon: Fraction, share: Fraction) -> Fraction:
+        """The noise that `policy` asks for with this share of what `epsilon` allows."""
+        whole = self.bounds[policy] / epsilon
+        return whole * root_up(1 / share) if policy in self.concentrated else whole / share
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +115,8 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Noise scale (in units) of each measurement (stage, index), and what each policy loses in all."""
+    """Noise scale (in units) of each measurement (stage, index), and what each policy loses in all, as epsilon
+    or as rho."""
 
     scales: Mapping[tuple[int, int], Fraction]
     charges: Mapping[str, Fraction]
@@ -106,7 +131,7 @@ def price(
     measurements that can move.
 
     The scale of a measurement is the largest that any policy asks for, so a policy may lose less than
-    its epsilon: its charge is the sum of bound / scale.
+    its epsilon: its charge is the sum of bound / scale, or of (bound / scale)**2 / 2 where losses add up as rho.
     """
     found = [
         ((i, j), m) for i, release in plan.releases() for j, m in enumerate(release.measurements)
@@ -116,16 +141,13 @@ def price(
     scales: dict[tuple[int, int], Fraction] = {}
     for key, measurement in found:
         asked = [
-            measurement.bounds[p] * moving[p] / weight[key] / epsilons[p]
+            measurement.scale(p, epsilons[p], weight[key] / moving[p])
             for p in epsilons
             if measurement.bounds.get(p)
         ]
         scales[key] = max(asked, default=Fraction(0))
     charges = {
-        p: sum(
-            (m.bounds[p] / scales[key] for key, m in found if m.bounds.get(p)),
-            start=Fraction(0),
-        )
+        p: sum((m.loss(p, scales[key]) for key, m in found if m.bounds.get(p)), start=Fraction(0))
         for p in epsilons
     }
     return Price(scales, charges)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from dp4sql.errors import InvalidParameter
 from dp4sql.mechanisms.measure import Column
 from dp4sql.mechanisms.stages import Measurement, Plan, Price
-from dp4sql.noise import half_width
+from dp4sql.noise import gaussian_half_width, half_width
 
 DIGITS = 1000
 """Scales are found to one part in so many, on the side of less noise."""
@@ -29,8 +29,8 @@ def reaching(plan: Plan, target: Fraction, policies: Iterable[str]) -> Price:
         for i, measurement in enumerate(release.measurements):
             scale = _scale(measurement, target) if measurement.private else Fraction(0)
             scales[index, i] = scale
-            for policy, bound in measurement.bounds.items():
-                charges[policy] += bound / scale if bound else 0
+            for policy in measurement.bounds:
+                charges[policy] += measurement.loss(policy, scale)
     return Price(scales, charges)
 
 
@@ -45,19 +45,20 @@ def _check(built: Iterable[Column]) -> None:
 
 
 def _scale(measurement: Measurement, target: Fraction) -> Fraction:
-    return _widest(math.floor(target / measurement.quantity.unit))
+    return _widest(math.floor(target / measurement.quantity.unit), measurement.gaussian)
 
 
 @lru_cache(maxsize=1024)
-def _widest(steps: int) -> Fraction:
+def _widest(steps: int, gaussian: bool) -> Fraction:
     """The largest scale whose noise is within `steps` in 95 % of draws, or a little less.
 
     The noise is within h with a chance that falls as the scale grows, so bisection finds it.
     """
+    width = gaussian_half_width if gaussian else half_width
     low, high = Fraction(1, 8), Fraction(steps + 1)
     while high - low > low / DIGITS:
         middle = Fraction(math.floor((low + high) / 2 * DIGITS**2), DIGITS**2)
-        if half_width(middle) <= steps:
+        if width(middle) <= steps:
             low = middle
         else:
             high = middle

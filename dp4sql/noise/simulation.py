@@ -18,3 +18,8 @@ def simulated_laplace(scale: Fraction, shape: tuple[int, ...]) -> Any:
     return np.floor(generator.exponential(mean, shape)) - np.floor(
         generator.exponential(mean, shape)
     )
+
+
+def simulated_gaussian(scale: Fraction, shape: tuple[int, ...]) -> Any:
+    """An array of rounded Gaussian noise, which is as good as the discrete law to look at."""
+    return np.rint(np.random.default_rng().normal(0.0, float(scale), shape))

@@ -30,6 +30,7 @@ class Pub:
 
 Label: TypeAlias = Del | Rep | Pub
 
+Accountant: TypeAlias = Literal["pure", "zcdp"]
 Window: TypeAlias = Literal["day", "week", "month"]
 OTHERS: Final = "public"
 """Stands for each role that has no allowance under its own name, as PUBLIC does in Postgres."""
@@ -53,7 +54,8 @@ class Policy:
     `budget` is the total epsilon the ledger admits, None for no limit. `epsilon` is what one query
     spends unless the session asks otherwise, for more up to `max_charge`. `renewal` limits each day,
     week or month besides, and `roles` each role. `max_owned` maps a table to a declared bound on the
-    rows one entity owns in it, where that is tighter than Definition 6.1.
+    rows one entity owns in it, where that is tighter than Definition 6.1. Under the accountant zcdp losses
+    add up as rho, and amounts for more than one query are for (epsilon, `delta`).
     """
 
     name: str
@@ -66,6 +68,8 @@ class Policy:
     max_charge: Fraction | None = None
     renewal: Mapping[Window, Fraction] = field(default_factory=dict)
     roles: Mapping[str, Allowance] = field(default_factory=dict)
+    accountant: Accountant = "pure"
+    delta: Fraction | None = None
 
     def allowance(self, role: str) -> Allowance:
         """What `role` may spend, within what everybody may."""
@@ -75,6 +79,10 @@ class Policy:
         """What one query of `role` may cost; None where nothing is declared."""
         declared = (self.max_charge, self.allowance(role).max_charge)
         return min((most for most in declared if most is not None), default=None)
+
+    def loss(self, epsilon: Fraction) -> Fraction:
+        """What a query that loses pure `epsilon`, or is as dear, is charged in the accountant's measure."""
+        return epsilon if self.accountant == "pure" else epsilon * epsilon / 2
 
     def epsilon_of(self, asked: Fraction | None, role: str) -> Fraction:
         """What a query of `role` may lose: the default, or what the session asks for, within its limits."""

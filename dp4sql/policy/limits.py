@@ -5,7 +5,8 @@ A limit that lets nothing pass is a mistake, and so is one that a narrower one n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Final
@@ -16,6 +17,7 @@ from dp4sql.policy.models import AllowanceModel, RenewalModel
 from dp4sql.policy.source import Source
 
 WINDOWS: Final[tuple[Window, ...]] = ("day", "week", "month")
+MOST_DELTA: Final = Fraction(1, 1000)
 IDLE: Final = "it would never matter: lower it, or leave it out"
 
 
@@ -41,7 +43,8 @@ def check_limits(policy: Policy, source: Source) -> None:
         hint = "a query costs epsilon unless it asks for less: raise max_charge or lower epsilon"
         source.report((*where, "max_charge"), found, hint)
         return
-    _check(whole, policy.epsilon, f"epsilon {_short(policy.epsilon)}", where, source)
+    cost, price = _cost(policy, policy.epsilon, "epsilon")
+    _check(whole, cost, price, where, source)
     for role, own in policy.roles.items():
         _check_role(policy, role, own, source)
 
@@ -91,6 +94,48 @@ def _beyond_wider(renewal: Mapping[Window, Fraction], where: Where) -> Iterator[
             yield (*where, "renewal", narrow), found
 
 
+def _cost(policy: Policy, epsilon: Fraction, name: str) -> tuple[Fraction, str]:
+    """What a query takes of an amount for many queries, and what to call it."""
+    price = f"{name} {_short(epsilon)}"
+    if policy.accountant == "pure" or policy.delta is None:
+        return epsilon, price
+    rho = float(policy.loss(epsilon))
+    whole = rho + 2 * math.sqrt(-rho * math.log(policy.delta))
+    return Fraction(whole), f"{price}, which is {whole:.3g} at delta {_short(policy.delta)}"
+
+
+# ---------------------------------------------------------------- accountants
+
+
+def check_accountant(policy: Policy, source: Source) -> None:
+    where: Where = ("policies", policy.name, "delta")
+    if source.broken(where):
+        return
+    if policy.accountant == "pure" and policy.delta is not None:
+        hint = "add accountant: zcdp, or leave delta out"
+        source.report(where, "a delta without accountant zcdp", hint)
+    if policy.accountant == "zcdp" and policy.delta is None:
+        hint = "add delta: 0.000001, or another one far below 1 / the number of members"
+        source.report(where[:2], "accountant zcdp without a delta", hint)
+    if policy.delta is not None and policy.delta > MOST_DELTA:
+        found = f"delta {_short(policy.delta)} is above {_short(MOST_DELTA)}"
+        hint = "it is the chance that anything may happen: far below 1 / the number of members"
+        source.report(where, found, hint)
+
+
+def check_accountants(policies: Sequence[Policy], source: Source) -> None:
+    """Losses of one entity add up in one way: what is spent passes from policy to policy."""
+    first: dict[str, Policy] = {}
+    for policy in policies:
+        other = first.setdefault(policy.entity, policy)
+        if policy.accountant != other.accountant:
+            found = (
+                f"accountant {policy.accountant}, where policy {other.name} has {other.accountant}"
+            )
+            hint = f"the policies of {policy.entity} have one accountant"
+            source.report(("policies", policy.name, "accountant"), found, hint)
+
+
 # ---------------------------------------------------------------- roles
 
 
@@ -100,8 +145,9 @@ def _check_role(policy: Policy, role: str, own: Allowance, source: Source) -> No
         hint = "an amount, or budget, max_charge and renewal"
         source.report(where, f"the allowance of role {role} names no limit", hint)
         return
-    cost = policy.epsilon_of(None, role)
-    price = f"{'epsilon' if cost == policy.epsilon else 'max_charge'} {_short(cost)}"
+    epsilon = policy.epsilon_of(None, role)
+    name = "epsilon" if epsilon == policy.epsilon else "max_charge"
+    cost, price = _cost(policy, epsilon, name)
     _check(own, cost, price, where, source)
     for at, found in _beyond_policy(policy, own, where):
         source.report(at, found, IDLE)

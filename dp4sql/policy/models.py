@@ -252,6 +252,13 @@ class PolicyModel(FileModel):
         description="{table: most rows one entity owns in it}, where that is known to be less "
         "than what max_frequency implies",
     )
+    accountant: Literal["pure", "zcdp"] = Field(
+        "pure",
+        description="pure (the default) or zcdp: how losses add up; zcdp needs a delta",
+    )
+    delta: Positive | None = Field(
+        None, description="the delta of the guarantee under accountant zcdp, such as 0.000001"
+    )
     max_charge: Positive | None = Field(
         None,
         description="what one query may cost at most, such as 2: up to it a session may ask for more "

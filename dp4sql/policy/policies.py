@@ -7,7 +7,13 @@ from typing import assert_never
 
 from dp4sql.algebra.schema import Schema
 from dp4sql.policy.labels import Del, Label, Policy, Pub, Rep
-from dp4sql.policy.limits import allowance, amounts, check_limits
+from dp4sql.policy.limits import (
+    allowance,
+    amounts,
+    check_accountant,
+    check_accountants,
+    check_limits,
+)
 from dp4sql.policy.lines import Where
 from dp4sql.policy.models import PolicyModel, RepModel
 from dp4sql.policy.source import Source, suggest
@@ -21,7 +27,9 @@ def build_policies(
     if not models and not source.broken(("policies",)):
         hint = "nothing may be read without one: add a policy for each entity to protect"
         source.report(("policies",), "no policy", hint)
-    return tuple(_policy(name, model, schema, source) for name, model in models.items())
+    policies = tuple(_policy(name, model, schema, source) for name, model in models.items())
+    check_accountants(policies, source)
+    return policies
 
 
 def _policy(name: str, model: PolicyModel, schema: Schema, source: Source) -> Policy:
@@ -44,7 +52,10 @@ def _policy(name: str, model: PolicyModel, schema: Schema, source: Source) -> Po
         max_charge=model.max_charge,
         renewal=amounts(model.renewal),
         roles={role: allowance(of_role) for role, of_role in model.roles.items()},
+        accountant=model.accountant,
+        delta=model.delta,
     )
+    check_accountant(policy, source)
     if not source.broken((*where, "epsilon")):
         check_limits(policy, source)
     return policy

@@ -18,10 +18,14 @@ from prometheus_client import (
 )
 
 from dp4sql.budget.journal import Asked, Outcome
+from dp4sql.budget.limits import budget, measure
 from dp4sql.pipeline import Pipeline
 
 # Each counter's time of birth would double the page.
 disable_created_metrics()  # type: ignore[no-untyped-call]
+
+ACCOUNT: Final = ("policy", "measure")
+"""Losses are epsilon, or rho under accountant zcdp."""
 
 BUCKETS: Final = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
@@ -44,15 +48,13 @@ class Metrics:
             buckets=BUCKETS,
         )
         self._charged = Counter(
-            "dp4sql_charged_epsilon",
+            "dp4sql_charged_loss",
             "What statements of this proxy were charged",
-            ["policy"],
+            ["policy", "measure"],
             registry=self._registry,
         )
-        self._spent = self._gauge(
-            "dp4sql_spent_epsilon", "What a member has lost at most", "policy"
-        )
-        self._budget = self._gauge("dp4sql_budget_epsilon", "What it may lose", "policy")
+        self._spent = self._gauge("dp4sql_spent_loss", "What a member has lost at most", "policy")
+        self._budget = self._gauge("dp4sql_budget_loss", "What it may lose", *ACCOUNT)
         self._clients = self._gauge("dp4sql_clients", "Sessions that are open")
         self._reloads = Counter(
             "dp4sql_policy_reloads",
@@ -76,7 +78,7 @@ class Metrics:
         self._seconds.observe(monotonic() - asked.since)
         if asked.started:
             for charge in asked.charges:
-                self._charged.labels(charge.policy).inc(float(charge.epsilon))
+                self._charged.labels(charge.policy, charge.measure).inc(float(charge.epsilon))
 
     def reloaded(self, taken: bool) -> None:
         self._reloads.labels("taken" if taken else "refused").inc()
@@ -96,6 +98,6 @@ class Metrics:
         for policy in pipeline.policy.policies:
             database = pipeline.backend.identity
             spent = pipeline.ledger.spent(database, policy.entity, policy.name)
-            self._spent.labels(policy.name).set(float(spent))
-            if policy.budget is not None:
-                self._budget.labels(policy.name).set(float(policy.budget))
+            self._spent.labels(policy.name, measure(policy)).set(float(spent))
+            if (most := budget(policy)) is not None:
+                self._budget.labels(policy.name, measure(policy)).set(float(most))

@@ -8,7 +8,8 @@ from typing import Any, Final, TypeAlias
 
 from dp4sql.algebra.schema import Column, Table
 from dp4sql.budget.cost import Charge
-from dp4sql.budget.limits import limits
+from dp4sql.budget.limits import budget as in_measure
+from dp4sql.budget.limits import limits, measure
 from dp4sql.catalog.ddl import bound, is_private, label
 from dp4sql.catalog.route import relation_name
 from dp4sql.pipeline import Pipeline
@@ -47,7 +48,14 @@ def _budget(pipeline: Pipeline, role: str) -> Iterator[Row]:
 def _caps(pipeline: Pipeline, policy: Policy, role: str) -> Iterator[Row]:
     ledger, database = pipeline.ledger, pipeline.backend.identity
     further = limits(policy, role, ledger.today())
-    charge = Charge(policy.name, policy.entity, Fraction(0), policy.budget, limits=further)
+    charge = Charge(
+        policy.name,
+        policy.entity,
+        Fraction(0),
+        in_measure(policy),
+        limits=further,
+        measure=measure(policy),
+    )
     caps: list[tuple[str, Fraction | None, Fraction]] = []
     if policy.budget is None:
         spent = ledger.spent(database, policy.entity, policy.name)

@@ -135,3 +135,43 @@ def test_each_mistake_comes_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(FILE)
     assert [problem.line for problem in problems(path)] == [8, 11, 14]
+
+
+# ---------------------------------------------------------------- accountants
+
+
+def test_zcdp_has_a_delta() -> None:
+    policy = student(accountant="zcdp", delta=0.000001, budget=20)
+    assert (policy.accountant, policy.delta) == ("zcdp", Fraction(1, 10**6))
+    assert policy.loss(Fraction(3)) == Fraction(9, 2)
+    assert student().loss(Fraction(3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "found", "hint"),
+    [
+        (limited(accountant="rdp"), 'accountant is "rdp", not pure or zcdp', "delta"),
+        (limited(accountant="zcdp"), "accountant zcdp without a delta", "add delta"),
+        (limited(delta=0.000001), "a delta without accountant zcdp", "leave delta out"),
+        (limited(accountant="zcdp", delta=0), "delta is 0, not a number above 0", "guarantee"),
+        (limited(accountant="zcdp", delta=0.1), "delta 0.1 is above 0.001", "members"),
+        (
+            limited(accountant="zcdp", delta=0.000001, budget=3),
+            "budget 3 is below epsilon 1, which is 5.76 at delta 1e-06",
+            "raise the budget",
+        ),
+    ],
+)
+def test_accountants_that_make_no_sense(content: dict[str, Any], found: str, hint: str) -> None:
+    problem = the_problem(content)
+    assert found in problem.found
+    assert hint in problem.hint
+
+
+def test_the_policies_of_one_entity_have_one_accountant() -> None:
+    content = limited(accountant="zcdp", delta=0.000001)
+    second = {**content["policies"]["student"], "accountant": "pure"}
+    del second["delta"]
+    content["policies"]["second"] = second
+    problem = the_problem(content)
+    assert problem.found == "accountant pure, where policy student has zcdp"

@@ -267,9 +267,9 @@ def test_pages_for_probes_and_monitoring(place: Place) -> None:
             for line in (
                 'dp4sql_statements_total{outcome="answered"} 1.0',
                 'dp4sql_statements_total{outcome="refused"} 2.0',
-                'dp4sql_charged_epsilon_total{policy="person"} 1.0',
-                'dp4sql_spent_epsilon{policy="person"} 1.0',
-                'dp4sql_budget_epsilon{policy="person"} 3.0',
+                'dp4sql_charged_loss_total{measure="epsilon",policy="person"} 1.0',
+                'dp4sql_spent_loss{measure="epsilon",policy="person"} 1.0',
+                'dp4sql_budget_loss{measure="epsilon",policy="person"} 3.0',
                 "dp4sql_clients 1.0",
             ):
                 assert line in shown.splitlines()
