@@ -53,7 +53,7 @@ class Metrics:
             ["policy", "measure"],
             registry=self._registry,
         )
-        self._spent = self._gauge("dp4sql_spent_loss", "What a member has lost at most", "policy")
+        self._spent = self._gauge("dp4sql_spent_loss", "What a member has lost at most", *ACCOUNT)
         self._budget = self._gauge("dp4sql_budget_loss", "What it may lose", *ACCOUNT)
         self._clients = self._gauge("dp4sql_clients", "Sessions that are open")
         self._reloads = Counter(

@@ -181,13 +181,12 @@ def test_sections_of_other_features_keep_their_values_and_lines(tmp_path: Path) 
     path.write_text(
         "tables: {t: {key: [k], columns: {k: integer}}}\n"
         "policies: {p: {entity: t, epsilon: 1, labels: {t: del}}}\n"
-        "data_version: 3\n"
         "defaults:\n"
         "  epsilon: 0.5\n"
     )
     policies = load_policy(path)
-    assert policies.extras == {"data_version": 3, "defaults": {"epsilon": Decimal("0.5")}}
-    assert policies.lines.problem(("defaults", "epsilon"), "found", "hint").line == 5
+    assert policies.extras == {"defaults": {"epsilon": Decimal("0.5")}}
+    assert policies.lines.problem(("defaults", "epsilon"), "found", "hint").line == 4
 
 
 def test_the_fingerprint_follows_content_not_spelling(tmp_path: Path) -> None:
