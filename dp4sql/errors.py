@@ -51,7 +51,8 @@ the statement, the schema and the policy alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -74,6 +75,17 @@ class Dp4sqlError(Exception):
         self.hint = hint
         self.detail = detail
         self.position = position
+
+
+@contextmanager
+def located(position: int | None) -> Iterator[None]:
+    """What is refused inside without saying where stands at `position`."""
+    try:
+        yield
+    except Dp4sqlError as error:
+        if error.position is None:
+            error.position = position
+        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ class Over:
     order: tuple[tuple[Expr, bool], ...]
     frame: str | None
     type: Type
+    at: int | None = field(default=None, compare=False)
 
 
 Expr: TypeAlias = Col | Lit | Call | Case | Cast | In | Scalar | Constant | Over

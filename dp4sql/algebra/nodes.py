@@ -1,5 +1,7 @@
 """Relational algebra (paper Figure 3, extended). Frozen nodes; every column has a query-wide unique id.
 
+`at` is where a node stands in the statement, for refusals that name it.
+
 Aggregates, grouping keys, join keys and sort keys are column ids: whatever is computed is computed by a
 Project below. Sort, Limit and window expressions exist above a release only.
 """
@@ -7,7 +9,7 @@ Project below. Sort, Limit and window expressions exist above a release only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from dp4sql.algebra.expr import Expr
@@ -39,6 +41,7 @@ class Scan:
 
     table: Table
     alias: str
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,17 +85,21 @@ class Semi:
     residual: Expr | None
     anti: bool
     null_aware: bool = False
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Agg:
-    """One aggregate: `id` names its output, `arg` the column it reads (None for COUNT(*))."""
+    """One aggregate: `id` names its output, `arg` the column it reads (None for COUNT(*)); `text` is how the
+    statement writes it."""
 
     id: str
     function: AggregateFunction
     arg: str | None
     type: Type
     fraction: Value = None
+    text: str = field(default="", compare=False)
+    at: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +109,8 @@ class Aggregate:
     child: Node
     keys: tuple[str, ...]
     aggs: tuple[Agg, ...]
+    at: tuple[int | None, ...] = ()
+    """Where each key stands."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,6 +160,7 @@ class Limit:
     child: Node
     count: int | None
     offset: int = 0
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

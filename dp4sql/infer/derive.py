@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from dp4sql.algebra.bounds import Bound, times
-from dp4sql.algebra.expr import Col, Expr, Over, Scalar, reads, rewrite
+from dp4sql.algebra.expr import Col, Expr, Over, Scalar, reads, rewrite, walk
 from dp4sql.algebra.nodes import (
     Aggregate,
     Distinct,
@@ -126,11 +126,12 @@ class Deriver:
     def _below(self, child: Node, *exprs: Expr) -> Derivation:
         below = self.derive(child)
         for expr in exprs:
-            if uses(expr, Over) and below.terms:
+            if below.terms and (window := _window(expr)) is not None:
                 raise Unsupported(
                     "a window function over private rows has no finite bound: one row can move all others",
                     hint="Aggregate first and apply the window function to the result, "
                     "as in SUM(COUNT(*)) OVER ().",
+                    position=window.at,
                 )
             if uses(expr, Scalar):
                 raise Unsupported("a scalar subquery here is not supported")
@@ -146,6 +147,7 @@ class Deriver:
             raise Unsupported(
                 "LIMIT below an aggregate picks private rows by their order, which no rule bounds",
                 hint="Remove the LIMIT from the subquery, or filter with WHERE on a range.",
+                position=node.at,
             )
         return Derivation("X-Order", below.terms, (below,))
 
@@ -372,6 +374,7 @@ class Deriver:
             raise Refused(
                 "NOT IN over a column that can be NULL has no finite bound: a single NULL empties the result",
                 hint="Use NOT EXISTS, or exclude NULLs on both sides with IS NOT NULL.",
+                position=node.at,
             )
 
     # ------------------------------------------------------------ grouping
@@ -435,6 +438,10 @@ class Deriver:
         )
 
 
+def _window(expr: Expr) -> Over | None:
+    return next((part for part in walk(expr) if isinstance(part, Over)), None)
+
+
 def _check_order(node: Aggregate) -> None:
     """A group whose rows stay the same must stay the same: sums of binary fractions depend on their order."""
     types = dict(columns(node.child))
@@ -447,6 +454,7 @@ def _check_order(node: Aggregate) -> None:
                 f"{name} below the outermost aggregate is computed in double precision, where the result "
                 "depends on the order of rows",
                 hint="Aggregate once, or cast to numeric(p, s) below SUM and AVG.",
+                position=agg.at,
             )
 
 

@@ -13,12 +13,15 @@ from dp4sql.infer.terms import total
 def unbounded(deriver: Deriver, node: Node, what: str) -> Refused:
     """A refusal that names the smallest part of `node` whose terms have no finite count."""
     culprit = _culprit(deriver, node)
-    policy = deriver.policy.name
     if isinstance(culprit, Scan):
         return _base(deriver, culprit, what)
     if isinstance(culprit, Join | Semi):
         return _join(deriver, culprit, what)
-    return Refused(f"{what} has no finite bound under policy {policy}")
+    return Refused(
+        f"{what} has no finite bound under policy {deriver.policy.name}: one {deriver.policy.entity} may "
+        "change any number of its rows",
+        hint="EXPLAIN of a simpler query shows which step has no bound; joins on keys and grouping keep them.",
+    )
 
 
 def _culprit(deriver: Deriver, node: Node) -> Node:
@@ -38,7 +41,9 @@ def _base(deriver: Deriver, scan: Scan, what: str) -> Refused:
     return Refused(
         f"{what} has no finite bound under policy {deriver.policy.name}: one {deriver.policy.entity} "
         f"may own any number of rows of {table.name}",
-        hint=f"The curator can declare max_frequency for {' and '.join(missing) or table.name}.",
+        hint=f"The curator can declare max_frequency for {' and '.join(missing) or table.name}: "
+        "at most so many rows share one value.",
+        position=scan.at,
     )
 
 

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
-from dp4sql.algebra.expr import Call, Case, Col, Expr, In, Lit, conjuncts, reads, rewrite
+from dp4sql.algebra.expr import Call, Case, Col, Expr, In, Lit, reads
 from dp4sql.algebra.nodes import (
     Aggregate,
     Distinct,
-    Join,
-    Limit,
     Node,
     Project,
     Scan,
-    Select,
-    Semi,
     Series,
-    Sort,
     UnionAll,
     Values,
     columns,
@@ -34,81 +29,12 @@ from dp4sql.algebra.schema import Column, ForeignKey
 from dp4sql.algebra.types import BOOLEAN, INTEGERS, Type, Value
 from dp4sql.errors import NoBins
 from dp4sql.infer.facts import Facts
+from dp4sql.mechanisms.origin import Origin, origin
+from dp4sql.mechanisms.refusals import no_bins
 from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.joins import assemble, equality
 
 MAX_SERIES = 1_000_000
-
-
-@dataclass(slots=True)
-class Origin:
-    """Where the rows of a view come from: its leaves, what each column is in terms of them, and the
-    conditions that every row meets. `padded` leaves may be NULL through an outer join."""
-
-    scans: list[Scan] = field(default_factory=list)
-    padded: set[str] = field(default_factory=set)
-    conditions: list[Expr] = field(default_factory=list)
-    opaque: dict[str, Node] = field(default_factory=dict)
-
-
-def origin(node: Node, found: Origin, padded: bool = False) -> dict[str, Expr]:
-    """Each column id of `node` as an expression over leaf columns, collecting leaves and conditions."""
-    match node:
-        case Scan():
-            found.scans.append(node)
-            if padded:
-                found.padded.update(ids(node))
-            return {id: Col(id, type) for id, type in columns(node)}
-        case Select(child, predicate):
-            names = origin(child, found, padded)
-            if not padded:
-                found.conditions += [_inline(part, names) for part in conjuncts(predicate)]
-            return names
-        case Project(child, outputs):
-            names = origin(child, found, padded)
-            return {id: _inline(expr, names) for id, expr in outputs}
-        case Join():
-            return _join_origin(node, found, padded)
-        case Semi(left) | Sort(left) | Limit(left) | Distinct(left):
-            return origin(left, found, padded)
-        case Aggregate(child, keys):
-            names = origin(child, found, padded)
-            own = {key: names[key] for key in keys}
-            return own | {a.id: _leaf(a.id, a.type, node, found, padded) for a in node.aggs}
-        case _:
-            return {id: _leaf(id, type, node, found, padded) for id, type in columns(node)}
-
-
-def _leaf(id: str, type: Type, node: Node, found: Origin, padded: bool) -> Expr:
-    found.opaque[id] = node
-    if padded:
-        found.padded.add(id)
-    return Col(id, type)
-
-
-def _join_origin(node: Join, found: Origin, padded: bool) -> dict[str, Expr]:
-    left = _side_origin(node.left, found, padded, node.kind == "full")
-    right = _side_origin(node.right, found, padded, node.kind in ("left", "full"))
-    names = {**left, **right}
-    if node.kind == "inner" and not padded:
-        found.conditions += [Call("=", (names[a], names[b]), BOOLEAN) for a, b in node.pairs]
-    return names
-
-
-def _side_origin(node: Node, found: Origin, padded: bool, pads: bool) -> dict[str, Expr]:
-    """One side of a join. Where the join pads it, a computed column is NULL in the padded rows, whatever
-    its expression makes of NULLs, so it becomes a leaf of its own."""
-    names = origin(node, found, padded or pads)
-    if not pads:
-        return names
-    return {
-        id: expr if isinstance(expr, Col) else _leaf(id, expr.type, node, found, True)
-        for id, expr in names.items()
-    }
-
-
-def _inline(expr: Expr, names: dict[str, Expr]) -> Expr:
-    return rewrite(expr, lambda part: names[part.id] if isinstance(part, Col) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +97,7 @@ class BinFinder:
                 f"GROUP BY {keys} has {count:,} public bins, more than {MAX_SERIES:,}",
                 hint="Group by fewer or coarser values, such as DATE_TRUNC('month', ...), or list the "
                 "groups with IN (...).",
+                position=self._at(self.node.keys[0]),
             )
 
     # ------------------------------------------------------------ one key
@@ -390,13 +317,11 @@ class BinFinder:
 
     def _none(self, key: str, expr: Expr) -> NoBins:
         leaf = next((leaf for leaf in sorted(reads(expr)) if not self._is_public(leaf)), key)
-        source = self._source(leaf)
-        shown = f"{source[0].table.name}.{source[1].name}" if source is not None else leaf
-        return NoBins(
-            f'GROUP BY "{key.split(".")[-1]}" has no public bins: {shown} is private and has no declared domain',
-            hint=f"The curator can declare a domain (or, for integers and dates, a range) for {shown}; "
-            "the query itself can list the groups with IN (...).",
-        )
+        return no_bins(self.policies, key, self._source(leaf), self._at(key))
+
+    def _at(self, key: str) -> int | None:
+        places = dict(zip(self.node.keys, self.node.at, strict=False))
+        return places.get(key)
 
     # ------------------------------------------------------------ public data
 

@@ -16,7 +16,7 @@ from typing import Literal, assert_never
 from dp4sql.algebra.expr import Call, Case, Col, Expr, Lit
 from dp4sql.algebra.nodes import Agg
 from dp4sql.algebra.types import BIGINT, BOOLEAN, FLOATS, INTEGERS, NUMBERS, Type
-from dp4sql.errors import Refused, Unsupported
+from dp4sql.errors import Refused, Unsupported, located
 from dp4sql.infer.ranges import Fact
 from dp4sql.infer.release import Summand
 
@@ -114,8 +114,8 @@ def total(
     """SUM(x - center); Refused where x has no range."""
     fact = columns[arg]
     low, high = fact.range
-    if low is None or high is None:
-        raise no_range(arg)
+    assert low is not None
+    assert high is not None
     step = unit or grid(fact.type, low, high)
     center = middle(low, high, step) if centred else Fraction(0)
     first = math.floor((low - center) / step)
@@ -135,8 +135,8 @@ def rank(agg: Agg, columns: Mapping[str, Fact], unit: Fraction | None) -> Quanti
     """MIN, MAX or a percentile of a ranged column."""
     assert agg.arg is not None
     low, high = columns[agg.arg].range
-    if low is None or high is None:
-        raise no_range(agg.arg)
+    assert low is not None
+    assert high is not None
     step = unit or grid(columns[agg.arg].type, low, high)
     step *= max(1, math.ceil((high - low) / step / MAX_CANDIDATES))
     count = math.floor((high - low) / step) + 1
@@ -150,11 +150,29 @@ def rank(agg: Agg, columns: Mapping[str, Fact], unit: Fraction | None) -> Quanti
     return Quantity("rank", agg.arg, Fraction(1), Fraction(0), -above, below, agg.arg, found)
 
 
-def no_range(arg: str) -> Refused:
+def _check_range(agg: Agg, columns: Mapping[str, Fact]) -> None:
+    """What sums values, or chooses one, needs numbers between known ends."""
+    if agg.arg is None or agg.function.startswith("count"):
+        return
+    if columns[agg.arg].type.kind not in NUMBERS:
+        raise Unsupported(
+            f"{agg.text} over private {columns[agg.arg].type.kind} values is not supported",
+            hint="It works on numbers with a range. EXTRACT(YEAR FROM ...) turns a date into one.",
+        )
+    if None in columns[agg.arg].range:
+        raise _no_range(agg, columns[agg.arg])
+
+
+def _no_range(agg: Agg, fact: Fact) -> Refused:
+    """A row without a range could move the answer by any amount."""
+    source = fact.source
+    what = f"{source.table}.{source.column}" if source is not None else "what it adds up"
+    chooses = agg.function in ("min", "max", "quantile_cont", "quantile_disc")
+    what = "what it chooses from" if chooses and source is None else what
+    curator = f"range: [low, high] for {source.table}.{source.column}" if source else "ranges"
     return Refused(
-        f'a sum over "{arg.split(".")[-1]}" has no finite bound: its range is not declared',
-        hint="The curator can declare range: [low, high] for the column; "
-        "the query can limit it with LEAST(GREATEST(x, low), high).",
+        f"{agg.text} has no finite bound: {what} has no declared range",
+        hint=f"The query can limit it, as in LEAST(GREATEST(x, 0), 100); the curator can declare {curator}.",
     )
 
 
@@ -226,6 +244,8 @@ def quantities(
     built: list[Column] = []
     for agg in aggs:
         indices = []
+        with located(agg.at):
+            _check_range(agg, columns)
         needed = _mean if agg.id in centred else _needed
         for quantity in needed(agg, columns, units):
             if quantity not in found:
@@ -259,11 +279,6 @@ def _needed(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]
             mean = total(agg.arg, columns, units.get(agg.arg), centred=True)
             return [mean, squares(mean), count(agg.arg, columns)]
         case "min" | "max" | "quantile_cont" | "quantile_disc":
-            if agg.type.kind not in NUMBERS:
-                raise Unsupported(
-                    f"{agg.function.split('_')[0].upper()} of private {agg.type.kind} values is not supported",
-                    hint="It works on numbers with a declared range.",
-                )
             return [rank(agg, columns, units.get(agg.arg or ""))]
         case _:
             assert_never(agg.function)

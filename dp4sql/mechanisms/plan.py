@@ -26,7 +26,7 @@ from dp4sql.algebra.nodes import (
     walk_nodes,
     with_inputs,
 )
-from dp4sql.errors import Dp4sqlError, InternalError, Refused, Unsupported
+from dp4sql.errors import Dp4sqlError, InternalError, Refused, Unsupported, located
 from dp4sql.infer.derive import Derivation, Deriver
 from dp4sql.infer.facts import Facts
 from dp4sql.infer.ranges import Fact
@@ -34,6 +34,7 @@ from dp4sql.infer.reasons import unbounded
 from dp4sql.infer.release import sensitivity
 from dp4sql.mechanisms.bins import BinFinder
 from dp4sql.mechanisms.measure import Quantity, quantities
+from dp4sql.mechanisms.refusals import raw_rows
 from dp4sql.mechanisms.sharing import Measuring, shared
 from dp4sql.mechanisms.stages import (
     CallStage,
@@ -101,8 +102,8 @@ class Planner:
         match node:
             case Aggregate():
                 return self._release_or_descend(node)
-            case Scan(table):
-                raise raw_rows(table.name)
+            case Scan():
+                raise raw_rows([node])
             case Project() | Select() if _no_aggregate(node) and not _has_fetched(node):
                 raise self._raw(node)
             case Semi() | Join():
@@ -113,16 +114,15 @@ class Planner:
     def _raw(self, node: Node) -> Dp4sqlError:
         for deriver in self.derivers.values():
             deriver.derive(node)
-        tables = [
-            s.table.name for s in walk_nodes(node) if isinstance(s, Scan) and not self.is_public(s)
-        ]
-        return raw_rows(", ".join(dict.fromkeys(tables)))
+        return raw_rows(
+            [s for s in walk_nodes(node) if isinstance(s, Scan) and not self.is_public(s)]
+        )
 
     def _release_or_descend(self, node: Aggregate) -> Node:
         """Release here; where no rule bounds this, release further in and aggregate what was released."""
         if _has_fetched(node):
             return with_inputs(node, (self.split(node.child),))
-        ways: list[Callable[[], Node]] = [lambda: self._stage(self.release(node))]
+        ways: list[Callable[[], Node]] = [lambda: self._stage(self._located(node))]
         if not _no_aggregate(node.child):
             ways.append(lambda: with_inputs(node, (self.split(node.child),)))
         if any(agg.function in ("min", "max") for agg in node.aggs):
@@ -153,6 +153,10 @@ class Planner:
         return Fetched(index, stage.columns)
 
     # ------------------------------------------------------------ the release
+
+    def _located(self, node: Aggregate) -> Release:
+        with located(next((agg.at for agg in node.aggs), None)):
+            return self.release(node)
 
     def release(self, node: Aggregate) -> Release:
         below = self.facts.columns(node.child)
@@ -195,7 +199,7 @@ class Planner:
         for name, derivation in derivations.items():
             found = sensitivity(derivation.terms, frozenset(node.keys), quantity.summand)
             if not finite(found.bound):
-                raise unbounded(self.derivers[name], node.child, quantity.sql())
+                raise unbounded(self.derivers[name], node.child, _shown(node, quantity))
             bounds[name] = Fraction(found.bound) * quantity.loss_factor
             rules[name] = found.rule
         return Measurement(quantity, bounds, rules, self._concentrated)
@@ -226,8 +230,6 @@ def _identity(stage: Release | PublicRead) -> tuple[Node, tuple[tuple[str, str],
     return stage.node, tuple((id, f"c{i}") for i, (id, _) in enumerate(stage.columns))
 
 
-def raw_rows(tables: str) -> Refused:
-    return Refused(
-        f"rows of {tables} are private and cannot be shown",
-        hint="Aggregate them, for instance SELECT COUNT(*) ... GROUP BY a column with public bins.",
-    )
+def _shown(node: Aggregate, quantity: Quantity) -> str:
+    """The aggregate as the statement writes it, where one reads the same column."""
+    return next((agg.text for agg in node.aggs if agg.arg == quantity.arg), quantity.sql())

@@ -24,6 +24,7 @@ from dp4sql.algebra.types import (
 )
 from dp4sql.errors import DatatypeMismatch, GroupingError, SyntaxError_, Unsupported
 from dp4sql.sql.expressions import Expressions
+from dp4sql.sql.operators import WRITTEN
 from dp4sql.sql.parse import position
 from dp4sql.sql.types import avg_type, is_number, sum_type, untyped
 
@@ -75,9 +76,17 @@ def _parts(value: object) -> list[exp.Expr]:
 
 def refuse_aggregate(e: exp.Expr) -> Expr | None:
     if isinstance(e, exp.Window):
-        raise GroupingError("window functions are not allowed here", position=position(e))
+        raise GroupingError(
+            "window functions are not allowed here",
+            hint="Compute it in a subquery and use its column.",
+            position=position(e),
+        )
     if is_aggregate(e):
-        raise GroupingError("aggregate functions are not allowed here", position=position(e))
+        raise GroupingError(
+            "aggregate functions are not allowed here",
+            hint="HAVING filters by aggregates; elsewhere, aggregate in a subquery.",
+            position=position(e),
+        )
     return None
 
 
@@ -93,11 +102,15 @@ class Aggregates:
     aggs: list[Agg] = field(default_factory=list)
     arguments: dict[str, Expr] = field(default_factory=dict)
     outer: Expressions | None = None
+    _whole: exp.Expr | None = None
 
     def hook(self, e: exp.Expr) -> Expr | None:
         if isinstance(e, exp.Window):
             return self._window(e)
-        return self._aggregate(e) if is_aggregate(e) else None
+        if not is_aggregate(e):
+            return None
+        self._whole = e
+        return self._aggregate(e)
 
     # ------------------------------------------------------------ aggregates
 
@@ -114,9 +127,9 @@ class Aggregates:
             case _ if type(e) in SIMPLE:
                 return self._simple(e, SIMPLE[type(e)], condition)
             case _:
-                name = e.sql_name() if hasattr(e, "sql_name") else type(e).__name__
+                name = (e.sql_name() if hasattr(e, "sql_name") else type(e).__name__).lower()
                 raise Unsupported(
-                    f"aggregate {name.lower()} is not supported",
+                    f"aggregate {WRITTEN.get(name, name)} is not supported",
                     hint="Supported: COUNT, SUM, AVG, MIN, MAX, VARIANCE, STDDEV, PERCENTILE_CONT, "
                     "PERCENTILE_DISC, BOOL_AND, BOOL_OR.",
                     position=position(e),
@@ -124,7 +137,11 @@ class Aggregates:
 
     def _count(self, e: exp.Count, condition: Expr | None) -> Expr:
         if e.expressions:
-            raise Unsupported("COUNT takes one argument", position=position(e))
+            raise Unsupported(
+                "COUNT takes one argument",
+                hint="COUNT(*) counts rows, COUNT(DISTINCT x) different values.",
+                position=position(e),
+            )
         if isinstance(e.this, exp.Star):
             if condition is None:
                 return self._measure("count_star", None, BIGINT)
@@ -132,7 +149,11 @@ class Aggregates:
         distinct = isinstance(e.this, exp.Distinct)
         target = e.this.expressions[0] if distinct else e.this
         if distinct and len(e.this.expressions) > 1:
-            raise Unsupported("COUNT(DISTINCT a, b) is not supported", position=position(e))
+            raise Unsupported(
+                "COUNT(DISTINCT a, b) is not supported",
+                hint="Use a subquery: SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM ...) t.",
+                position=position(e),
+            )
         arg = self._argument(target, condition)
         return self._measure("count_distinct" if distinct else "count", arg, BIGINT)
 
@@ -140,7 +161,9 @@ class Aggregates:
         for part in e.walk():
             if is_aggregate(part):
                 raise GroupingError(
-                    "aggregate function calls cannot be nested", position=position(part)
+                    "aggregate function calls cannot be nested",
+                    hint="Aggregate in a subquery: SELECT AVG(n) FROM (SELECT COUNT(*) AS n ... GROUP BY k) t.",
+                    position=position(part),
                 )
         arg = self.inner.lower(e)
         arg = Lit(arg.value, Type("text")) if isinstance(arg, Lit) and untyped(arg) else arg
@@ -184,7 +207,9 @@ class Aggregates:
             or not 0 <= fraction.value <= 1
         ):
             raise Unsupported(
-                "the percentile must be a constant between 0 and 1", position=position(e)
+                "the percentile must be a constant between 0 and 1",
+                hint="0.5 is the median.",
+                position=position(e),
             )
         (item,) = e.expression.expressions
         value = Decimal(fraction.value)
@@ -192,7 +217,11 @@ class Aggregates:
             value = 1 - value
         arg = self._argument(item.this, condition)
         if not is_number(arg.type):
-            raise Unsupported("percentiles are taken over numbers", position=position(e))
+            raise Unsupported(
+                f"percentiles of {arg.type.kind} values are not supported",
+                hint="They are taken over numbers with a range. EXTRACT turns a date into one.",
+                position=position(e),
+            )
         function = kinds[type(e.this)]
         return self._measure(
             function, arg, DOUBLE if function == "quantile_cont" else arg.type, value
@@ -216,7 +245,9 @@ class Aggregates:
         for agg in self.aggs:
             if (agg.function, agg.arg, agg.fraction) == (function, column, fraction):
                 return Col(agg.id, agg.type)
-        found = Agg(self.fresh(function.split("_")[0]), function, column, type, fraction)
+        assert self._whole is not None
+        text, at = self._whole.sql(dialect="postgres"), position(self._whole)
+        found = Agg(self.fresh(function.split("_")[0]), function, column, type, fraction, text, at)
         self.aggs.append(found)
         return Col(found.id, type)
 
@@ -246,7 +277,7 @@ class Aggregates:
         spec = e.args.get("spec")
         frame = spec.sql(dialect="postgres") if spec is not None else None
         op, args, type = self._window_function(e.this)
-        return Over(op, args, partition, order, frame, type)
+        return Over(op, args, partition, order, frame, type, position(e))
 
     def _window_function(self, e: exp.Expr) -> tuple[str, tuple[Expr, ...], Type]:
         assert self.outer is not None
@@ -277,7 +308,11 @@ class Aggregates:
                 if e.args.get(k) is not None
             )
             return op, (arg, *extra), _window_type(op, arg.type)
-        raise Unsupported("this window function is not supported", position=position(e))
+        raise Unsupported(
+            "this window function is not supported",
+            hint="Supported: the aggregates, ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, LAST_VALUE.",
+            position=position(e),
+        )
 
 
 def _window_type(op: str, type: Type) -> Type:

@@ -12,6 +12,7 @@ from dp4sql.algebra.expr import Call, Case, Cast, Expr, In, Interval_, Lit
 from dp4sql.algebra.types import (
     BOOLEAN,
     DATE,
+    FLOATS,
     INTEGER,
     INTERVAL,
     NUMERIC,
@@ -24,6 +25,7 @@ from dp4sql.algebra.types import (
 )
 from dp4sql.errors import (
     DatatypeMismatch,
+    Dp4sqlError,
     InvalidText,
     Unsupported,
 )
@@ -31,6 +33,7 @@ from dp4sql.sql import literals
 from dp4sql.sql.functions import Functions
 from dp4sql.sql.intervals import interval
 from dp4sql.sql.operators import (
+    APART,
     ARITHMETIC,
     COMPARISONS,
     castable,
@@ -60,6 +63,15 @@ class Expressions:
         self._infer_parameter = infer_parameter
 
     def lower(self, e: exp.Expr) -> Expr:
+        """`e` as an expression; what is refused without saying where stands here."""
+        try:
+            return self._lower(e)
+        except Dp4sqlError as error:
+            if error.position is None:
+                error.position = position(e)
+            raise
+
+    def _lower(self, e: exp.Expr) -> Expr:
         found = self.hook(e)
         if found is not None:
             return found
@@ -120,9 +132,9 @@ class Expressions:
         self.need(is_number(arg.type), f"operator does not exist: - {arg.type.kind}", e)
         return Call("neg", (arg,), arg.type)
 
-    def need(self, condition: bool, message: str, at: exp.Expr) -> None:
+    def need(self, condition: bool, message: str, at: exp.Expr, hint: str | None = None) -> None:
         if not condition:
-            raise DatatypeMismatch(message, position=position(at))
+            raise DatatypeMismatch(message, hint=hint, position=position(at))
 
     # ------------------------------------------------------------ types
 
@@ -132,6 +144,7 @@ class Expressions:
             expr.type.kind == "boolean",
             f"argument must be type boolean, not type {expr.type.kind}",
             e,
+            "Compare it with something, as in x = 1.",
         )
         return expr
 
@@ -165,6 +178,12 @@ class Expressions:
             return Lit(literals.read(arg.value, type), type)
         if arg.type == type:
             return arg
+        if type.kind in TEXTS and (arg.type.kind in FLOATS or arg.type == NUMERIC):
+            raise Unsupported(
+                f"engines write {arg.type.kind} values differently as text",
+                hint="Cast to numeric(p, s) first, or ROUND to a number of digits.",
+                position=position(at),
+            )
         allowed = castable(arg.type, type)
         self.need(allowed, f"cannot cast type {arg.type.kind} to {type.kind}", at)
         return Cast(arg, type)
@@ -194,11 +213,25 @@ class Expressions:
                 return self._in(e)
             case exp.Like() | exp.ILike():
                 op = "ilike" if isinstance(e, exp.ILike) else "like"
-                return negated(e, self.text_call(op, [e.this, e.expression], BOOLEAN))
+                return negated(e, self._like(op, e))
             case exp.Escape():
-                raise Unsupported("LIKE ... ESCAPE is not supported", position=position(e))
+                raise Unsupported(
+                    "LIKE ... ESCAPE is not supported",
+                    hint="The backslash is the escape character: LIKE '100\\%'.",
+                    position=position(e),
+                )
             case _:
                 return Functions(self).lower(e)
+
+    def _like(self, op: str, e: exp.Like | exp.ILike) -> Expr:
+        found = self.text_call(op, [e.this, e.expression], BOOLEAN)
+        if not isinstance(found, Call) or not isinstance(found.args[1], Lit):
+            raise Unsupported(
+                "LIKE needs a constant pattern",
+                hint="A pattern from data can be malformed. POSITION(x IN y) > 0 looks for a text in another.",
+                position=position(e.expression),
+            )
+        return found
 
     def compare(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
         pair, _kind = self.together([left, right], at, f"operator {op}:")
@@ -281,7 +314,7 @@ class Expressions:
         if e.args.get("query") is not None:
             raise Unsupported(
                 "IN (SELECT ...) is supported as a condition of its own, joined to others by AND",
-                hint="Ask for the two sides of the OR in queries of their own, or use a LEFT JOIN.",
+                hint=APART,
                 position=position(e),
             )
         items = [self.lower(e.this), *(self.lower(option) for option in e.expressions)]

@@ -101,8 +101,18 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
 }
 
 
+WRITTEN: Final[Mapping[tuple[type[exp.Expr], str], str]] = {
+    (exp.Select, "locks"): "FOR UPDATE and FOR SHARE",
+    (exp.Table, "sample"): "TABLESAMPLE",
+    (exp.With, "recursive"): "WITH RECURSIVE",
+    (exp.Between, "symmetric"): "BETWEEN SYMMETRIC",
+}
+"""What Postgres calls them."""
+
 REWRITES: Final[Mapping[str, str]] = {
     "recursive": "Write the steps out as joins, as many as are needed.",
+    "locks": "Leave it out: dp4sql changes nothing and locks nothing.",
+    "symmetric": "Write the lesser bound first.",
     "sample": "Leave it out: an answer from all rows needs no more noise.",
     "grouping_sets": "Ask one query for each grouping.",
     "rollup": "Ask one query for each grouping.",
@@ -125,9 +135,10 @@ def check(tree: exp.Expr) -> exp.Expr:
             continue
         for name, value in node.args.items():
             if value not in (None, False, []) and name not in known:
-                shown = (
+                said = (
                     f"{type(node).__name__.upper()} ... {name.strip('_').upper().replace('_', ' ')}"
                 )
+                shown = WRITTEN.get((type(node), name), said)
                 raise Unsupported(
                     f"{shown} is not supported", hint=REWRITES.get(name), position=position(node)
                 )

@@ -38,7 +38,7 @@ from dp4sql.infer.facts import Facts
 from dp4sql.sql.calls import Call, Signature, arguments, find
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.guard import check
-from dp4sql.sql.names import Named, Relation, Scope, fold
+from dp4sql.sql.names import Named, Relation, Scope, fold, meant
 from dp4sql.sql.parse import nearest, parse, position
 from dp4sql.sql.types import widest
 
@@ -249,6 +249,7 @@ class Lowering:
             node,
             self._count(count, "LIMIT") if count is not None else None,
             self._count(offset.expression, "OFFSET") or 0 if offset is not None else 0,
+            position(limit if limit is not None else offset),
         )
 
     def _count(self, e: exp.Expr, what: str) -> int | None:
@@ -256,7 +257,11 @@ class Lowering:
         if isinstance(value, Lit) and value.value is None:
             return None
         if not isinstance(value, Lit) or not isinstance(value.value, int) or value.value < 0:
-            raise Unsupported(f"{what} needs a constant of 0 or more", position=position(e))
+            raise Unsupported(
+                f"{what} needs a constant of 0 or more",
+                hint=f"For instance {what} 10.",
+                position=position(e),
+            )
         return value.value
 
     # ------------------------------------------------------------ UNION, INTERSECT, EXCEPT
@@ -283,6 +288,7 @@ class Lowering:
             if target is None:
                 raise DatatypeMismatch(
                     f"UNION types {a.type.kind} and {b.type.kind} cannot be matched",
+                    hint="Cast one side.",
                     position=position(e),
                 )
             targets.append(TEXT if target.kind == "unknown" else target)
@@ -395,9 +401,10 @@ class Lowering:
             close = nearest(name, (t.relname or t.name for t in self.schema.tables.values()))
             raise UndefinedTable(
                 f'relation "{f"{db}.{name}" if db else name}" does not exist',
-                hint=f'Perhaps "{close}" was meant.'
-                if close
-                else "The policy file lists the tables.",
+                hint=meant(
+                    close, "Tables", (t.relname or t.name for t in self.schema.tables.values())
+                )
+                or "The policy file lists the tables.",
                 position=position(e),
             )
         if table.name not in self.covered:
@@ -413,7 +420,7 @@ class Lowering:
             else name
         )
         alias = self.fresh(shown)
-        scan = Scan(table, alias)
+        scan = Scan(table, alias, position(e))
         named = tuple(Named(c.name, f"{alias}.{c.name}", c.type) for c in table.columns.values())
         names = (
             [fold(c) for c in alias_node.args.get("columns") or ()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -32,6 +32,14 @@ class Named:
     @property
     def col(self) -> Col:
         return Col(self.id, self.type)
+
+
+def meant(close: str | None, what: str, known: Iterable[str]) -> str | None:
+    """The nearest name, or the names there are."""
+    if close:
+        return f'Perhaps "{close}" was meant.'
+    names = list(dict.fromkeys(name for name in known if name))
+    return f"{what}: {', '.join(names)}." if 0 < len(names) <= 20 else None
 
 
 @dataclass(slots=True)
@@ -83,7 +91,7 @@ class Scope:
             close = nearest(table, (r.alias for r in relations))
             return UndefinedTable(
                 f'missing FROM-clause entry for table "{table}"',
-                hint=f'Perhaps "{close}" was meant.' if close else None,
+                hint=meant(close, "Tables here", (r.alias for r in relations)),
                 position=position(column),
             )
         close = nearest(
@@ -92,7 +100,7 @@ class Scope:
         shown = f"{table}.{name}" if table else f'"{name}"'
         return UndefinedColumn(
             f"column {shown} does not exist",
-            hint=f'Perhaps "{close}" was meant.' if close else None,
+            hint=meant(close, "Columns", (c.name for r in relations for c in r.columns)),
             position=position(column),
         )
 

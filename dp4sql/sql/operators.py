@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
@@ -85,9 +86,35 @@ def fold(op: str, left: Expr, right: Expr, result: Type) -> Expr | None:
 
 
 REWRITES: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Tuple: "Compare the columns one by one, joined by AND; count rows of SELECT DISTINCT a, b.",
     exp.All: "Compare with the MAX or MIN of the subquery, or use NOT EXISTS.",
     **dict.fromkeys((exp.Rollup, exp.Cube, exp.GroupingSets), "Ask one query for each grouping."),
 }
+
+
+#: What the parser calls otherwise than Postgres does.
+WRITTEN: Final[Mapping[str, str]] = {
+    "rand": "random()",
+    "regexp_like": "~ (regular expression match)",
+    "pad": "lpad and rpad",
+    "group_concat": "string_agg",
+    "current_timestamp": "now()",
+    "int_div": "div",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "bitwise_xor": "#",
+    "bitwise_not": "~",
+    "bitwise_left_shift": "<<",
+    "bitwise_right_shift": ">>",
+    "similar_to": "SIMILAR TO",
+    "regexp_i_like": "~*",
+    "collate": "COLLATE",
+    "array": "ARRAY",
+    "tuple": "a row such as (a, b)",
+}
+CHANGING: Final = frozenset(
+    {"rand", "random", "now", "current_timestamp", "current_date", "current_time", "localtimestamp"}
+)
 
 
 def unknown(e: exp.Expr) -> Exception:
@@ -95,28 +122,48 @@ def unknown(e: exp.Expr) -> Exception:
     if isinstance(e, (exp.Exists, exp.Any)):
         return Unsupported(
             f"{type(e).__name__.upper()} (SELECT ...) is supported as a condition of its own, joined to others by AND",
-            hint="Ask for the two sides of the OR in queries of their own, or use a LEFT JOIN.",
-            position=at,
-        )
-    if isinstance(e, (exp.Anonymous, exp.AnonymousAggFunc)):
-        name = str(e.name).lower()
-        close = nearest(name, SUGGESTED)
-        return UndefinedFunction(
-            f"function {name} is not on the list of allowed functions",
-            hint=f"Perhaps {close} was meant."
-            if close
-            else "docs/sql.md lists the allowed functions.",
-            position=at,
-        )
-    if isinstance(e, exp.Func):
-        name = (e.sql_name() if hasattr(e, "sql_name") else type(e).__name__).lower()
-        return UndefinedFunction(
-            f"function {name} is not on the list of allowed functions",
-            hint="docs/sql.md lists the allowed functions.",
+            hint=APART,
             position=at,
         )
     if isinstance(e, exp.Star):
         return SyntaxError_("* is not allowed here", position=at)
-    return Unsupported(
-        f"{type(e).__name__} expressions are not supported", hint=REWRITES.get(type(e)), position=at
+    anonymous = isinstance(e, (exp.Anonymous, exp.AnonymousAggFunc))
+    name = str(e.name).lower() if anonymous else _snake(type(e).__name__)
+    shown = WRITTEN.get(name, name.removeprefix("regexp_"))
+    if isinstance(e, exp.Func) and shown == name:
+        shown = f"function {name}"
+    if anonymous:
+        return UndefinedFunction(
+            f"{shown} is not on the list of allowed functions", hint=_nearest(name), position=at
+        )
+    if not isinstance(e, exp.Func):
+        shown = shown if name in WRITTEN else shown.upper().replace("_", " ")
+        return Unsupported(
+            f"{shown} is not supported", hint=REWRITES.get(type(e)) or _hint(name), position=at
+        )
+    return UndefinedFunction(
+        f"{shown} is not on the list of allowed functions", hint=_hint(name), position=at
     )
+
+
+APART: Final = (
+    "Count the two sides of the OR in queries of their own and add them up, less those that meet both; or "
+    "test for NULL after a LEFT JOIN with (SELECT DISTINCT k FROM ...)."
+)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def _hint(name: str) -> str:
+    if name in CHANGING:
+        return "An answer must not hang on the moment or on chance. Write the date or the number itself."
+    if name.startswith(("regexp", "similar")):
+        return "LIKE and ILIKE with % and _ are supported."
+    return "docs/sql.md lists what is allowed."
+
+
+def _nearest(name: str) -> str:
+    close = nearest(name, SUGGESTED)
+    return f"Perhaps {close} was meant." if close else _hint(name)

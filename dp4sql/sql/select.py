@@ -55,6 +55,7 @@ class SelectLowering:
         self.base, self.e, self.ctes = base, e, ctes
         self.scope = Scope(outer=outer)
         self.plain = base.plain(self.scope, ctes)
+        self.places: dict[str, int | None] = {}
 
     def lower(self) -> Lowered:
         node, correlated = self.block()
@@ -301,6 +302,7 @@ class SelectLowering:
             Project(node, tuple(projected.items())),
             tuple(id for id, _ in keys),
             tuple(aggregates.aggs),
+            tuple(self.places[id] for id, _ in keys),
         )
         if condition is not None:
             grouped = Select(grouped, condition)
@@ -327,6 +329,7 @@ class SelectLowering:
                 continue
             id = expr.id if isinstance(expr, Col) else self.base.fresh(name)
             found.append((id, expr))
+            self.places[id] = position(item)
         return found
 
     def _key(self, item: exp.Expr, items: list[tuple[str, exp.Expr]]) -> tuple[str, Expr]:

@@ -87,12 +87,13 @@ class Subqueries:
         query = bare(e.this)
         query = query.this if isinstance(query, exp.Subquery) else query
         if not isinstance(query, exp.Select) or _groups(query):
-            return Semi(node, self._closed(query).node, (), None, negated)
+            right = self._closed(query).node
+            return Semi(node, right, (), None, negated, at=position(e))
         if not _one_row(query):
             _no_limit(query)
         right, correlated = self._select(query).block()
         link = self._correlation(node, right, correlated, e)
-        return Semi(node, right, link.pairs, link.residual, negated)
+        return Semi(node, right, link.pairs, link.residual, negated, at=position(e))
 
     def _select(self, query: exp.Select):  # type: ignore[no-untyped-def]
         from dp4sql.sql.select import SelectLowering
@@ -144,7 +145,15 @@ class Subqueries:
             raise SyntaxError_("subquery has the wrong number of columns", position=position(at))
         node, pairs = self._keys(node, lefts, values, at)
         link = self._correlation(node, right, correlated, at)
-        return Semi(node, right, (*pairs, *link.pairs), link.residual, negated, null_aware=negated)
+        nulls = negated and self._may_be_null(node, right, pairs)
+        return Semi(
+            node, right, (*pairs, *link.pairs), link.residual, negated, nulls, position(left)
+        )
+
+    def _may_be_null(self, left: Node, right: Node, pairs: tuple[tuple[str, str], ...]) -> bool:
+        """Where neither side can be NULL, NOT IN is NOT EXISTS, whatever an engine finds in the columns."""
+        mine, theirs = self.base.facts.columns(left), self.base.facts.columns(right)
+        return any(mine[a].nullable or theirs[b].nullable for a, b in pairs)
 
     def _values(self, query: exp.Expr) -> tuple[Node, list[Col], list[Expr]]:
         """The subquery's rows with its output columns, and its conditions on the outer row."""

@@ -109,7 +109,9 @@ def arithmetic(op: str, left: Type, right: Type, at: exp.Expr) -> Type:
                 return Type("numeric", None, scale)
             return _simple(result.kind)
     raise DatatypeMismatch(
-        f"operator does not exist: {left.kind} {op} {right.kind}", position=position(at)
+        f"operator does not exist: {left.kind} {op} {right.kind}",
+        hint="Cast one side, as in x::integer.",
+        position=position(at),
     )
 
 
