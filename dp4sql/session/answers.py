@@ -16,7 +16,7 @@ from dp4sql.catalog.own import own_tables, setting
 from dp4sql.catalog.route import Route
 from dp4sql.catalog.service import Catalog
 from dp4sql.catalog.upstream import Described, Relayed, Upstream
-from dp4sql.errors import Dp4sqlError, StalePlan
+from dp4sql.errors import Dp4sqlError, StalePlan, UndefinedSetting
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.types import parse_type
 from dp4sql.rows import OutputColumn, Released
@@ -251,7 +251,9 @@ class Answers:
         """Change a setting that the session does not know itself; Postgres says whether it exists."""
         session = await self._session()
         if value is None:
-            await session.run(_RESET, (25,), (name.encode(),))
+            found = await session.run(_RESET, (25,), (name.encode(),))
+            if not found.rows:
+                raise UndefinedSetting(f'unrecognized configuration parameter "{name}"')
             self._applied.pop(name, None)
         else:
             await session.run(_SET, (25, 25), (name.encode(), value.encode()))

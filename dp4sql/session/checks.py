@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zoneinfo
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from dp4sql.errors import InvalidParameter
@@ -74,12 +75,17 @@ def _interval_style(text: str) -> str:
 
 
 def _time_zone(text: str) -> str:
-    known = {"z": "UTC", "zulu": "UTC", "gmt": "GMT"}.get(text.lower(), text)
-    try:
-        zoneinfo.ZoneInfo(known)
-    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        raise _invalid("TimeZone", text, "A name such as UTC or Europe/Berlin.") from None
+    known = _zones().get(text.lower())
+    if known is None:
+        raise _invalid("TimeZone", text, "A name such as UTC or Europe/Berlin.")
     return known
+
+
+@lru_cache(maxsize=1)
+def _zones() -> dict[str, str]:
+    """Names as they are spelled, by their lower case."""
+    named = {name.lower(): name for name in zoneinfo.available_timezones()}
+    return named | {"z": "UTC", "zulu": "UTC", "gmt": "GMT", "utc": "UTC"}
 
 
 def _standard_strings(text: str) -> str:
