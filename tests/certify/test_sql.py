@@ -342,3 +342,20 @@ def test_a_policy_without_delta_admits_no_gaussian(database: Path, tmp_path: Pat
     with pytest.raises(Dp4sqlError, match="needs a delta, and the policy admits none"):
         rows(opened, f"{CERTIFY}(template => 'scores', mechanism => 'gaussian')")
     asyncio.run(opened.close())
+
+
+def test_under_zcdp_pure_mechanisms_are_charged_rho_and_gaussian_is_refused(
+    database: Path, tmp_path: Path
+) -> None:
+    content = copy.deepcopy(POLICY)
+    content["policies"]["person"] |= {"accountant": "zcdp", "delta": 0.000001}
+    opened = dp4sql.open_pipeline(
+        policy=content, database=f"duckdb:///{database}", ledger=tmp_path / "l"
+    )
+    call = f"{CERTIFY}(template => 'scores', theta => 0.2, epsilon => 2.0, mechanism => '%s')"
+    with pytest.raises(Dp4sqlError, match="accountant zcdp of policy person cannot add up"):
+        rows(opened, call % "gaussian")
+    assert spent(opened) == 0
+    rows(opened, call % "svt")
+    assert Fraction(999, 1000) * 2 < spent(opened) <= 2  # epsilon 2 is rho 2
+    asyncio.run(opened.close())
