@@ -63,6 +63,7 @@ from dp4sql.preparation import (
     explained,
     prepare,
     priced,
+    shares_sums,
     stage_sql,
 )
 from dp4sql.remember import Remembered
@@ -132,9 +133,9 @@ class Pipeline:
             kept=self._kept,
         )
 
-    def _prepared(self, sql: str, parameters: Parameters | None) -> Prepared:
+    def _prepared(self, sql: str, parameters: Parameters | None, sharing: bool) -> Prepared:
         """A plan that is known to render: what an engine has no safe SQL for is refused here, uncharged."""
-        prepared = prepare(self.policy, sql, parameters)
+        prepared = prepare(self.policy, sql, parameters, sharing)
         plan, facts = prepared.plan, prepared.facts
         reads = tuple(stage_sql(stage, facts, self.dialect, {}) for stage in plan.stages)
         known_by = identities(plan, facts, self.dialect)
@@ -157,8 +158,9 @@ class Pipeline:
             )
         else:
             given = None
-        prepared = self._prepare(sql, given)
-        return Shape(prepared.columns(settings or Settings()), prepared.plan.parameters)
+        settings = settings or Settings()
+        prepared = self._prepare(sql, given, shares_sums(settings))
+        return Shape(prepared.columns(settings), prepared.plan.parameters)
 
     def explain(
         self,
@@ -171,8 +173,8 @@ class Pipeline:
     ) -> str:
         """The free derivation of `sql`, and what would become of it. Reads the ledger, so it may take a
         moment; LedgerBroken where that fails."""
-        prepared = self._prepare(sql, _typed(parameters, ()))
         settings = settings or Settings()
+        prepared = self._prepare(sql, _typed(parameters, ()), shares_sums(settings))
         found = explained(prepared, self.policy, settings, role, self.dialect)
         found = replace(found, forecast=self._forecast(prepared, settings, role))
         return found.text() if format == "text" else json.dumps(found.as_json(), indent=2)
@@ -226,7 +228,8 @@ class Pipeline:
     async def _answer(
         self, asked: Asked, settings: Settings, parameter_types: Sequence[Type | None]
     ) -> Released:
-        prepared = self._prepare(asked.statement, _typed(asked.parameters, parameter_types))
+        typed = _typed(asked.parameters, parameter_types)
+        prepared = self._prepare(asked.statement, typed, shares_sums(settings))
         # Equal statements take turns, so that all but the first are repeats.
         key = (prepared.identities, asked.role)
         turn = self._turns.setdefault(key, asyncio.Lock()) if settings.reuse != "off" else None
@@ -479,7 +482,7 @@ def _typed(parameters: Sequence[Value], types: Sequence[Type | None]) -> Paramet
     return tuple((value, known[i] or Type("unknown")) for i, value in enumerate(parameters))
 
 
-def _weight(sql: str, parameters: Parameters | None) -> int:
+def _weight(sql: str, parameters: Parameters | None, sharing: bool) -> int:
     """Characters, in the text and among the parameters; a plan itself is worth a few thousand."""
     texts = (value for value, _ in parameters or () if isinstance(value, str))
     return 2000 + len(sql) + sum(map(len, texts))

@@ -54,12 +54,19 @@ class Prepared:
         return errorbars.columns(self.plan, self.outputs, settings)
 
 
-def prepare(policies: PolicySet, sql: str, parameters: Parameters | None) -> Prepared:
-    """Parse, lower, infer, plan."""
+def prepare(
+    policies: PolicySet, sql: str, parameters: Parameters | None, sharing: bool = True
+) -> Prepared:
+    """Parse, lower, infer, plan. `sharing`: as `shares_sums` says of the settings."""
     facts = Facts()
     statement = lower(sql, policies.schema, policies.covered, facts, parameters, SIGNATURES)
-    plan = Planner(policies, facts).plan(statement)
+    plan = Planner(policies, facts, sharing=sharing).plan(statement)
     return Prepared(plan, facts, outputs(plan))
+
+
+def shares_sums(settings: Settings) -> bool:
+    """Whether SUMs may be put together from other measurements; where an error is asked for, that costs more."""
+    return settings.target_error is None
 
 
 def priced(prepared: Prepared, policies: PolicySet, settings: Settings, role: str) -> Price:
@@ -81,7 +88,9 @@ def explain(
     policies: PolicySet, sql: str, settings: Settings | None = None, *, dialect: Dialect = DUCKDB
 ) -> Explanation:
     """Bounds, derivations, noise and price of `sql`, from the policy file alone."""
-    return explained(prepare(policies, sql, ()), policies, settings or Settings(), "", dialect)
+    settings = settings or Settings()
+    prepared = prepare(policies, sql, (), shares_sums(settings))
+    return explained(prepared, policies, settings, "", dialect)
 
 
 def explained(

@@ -52,10 +52,11 @@ from dp4sql.sql.render import Renderer
 
 
 class Planner:
-    """Plans one statement: derives under every policy, splits, and collects stages."""
+    """Plans one statement: derives under every policy, splits, and collects stages. `sharing`: SUMs may be put
+    together from other measurements."""
 
-    def __init__(self, policies: PolicySet, facts: Facts) -> None:
-        self.policies, self.facts = policies, facts
+    def __init__(self, policies: PolicySet, facts: Facts, *, sharing: bool = True) -> None:
+        self.policies, self.facts, self._sharing = policies, facts, sharing
         self.derivers = {p.name: Deriver(policies.schema, p, facts) for p in policies.policies}
         self._concentrated = frozenset(p.name for p in policies.policies if p.accountant == "zcdp")
         self.stages: list[Stage] = []
@@ -171,7 +172,8 @@ class Planner:
                     known[quantity] = self._measurement(quantity, node, derivations)
             return Measuring(tuple(known[q] for q in measured), tuple(built))
 
-        measuring = shared(planned, node.aggs, {p.name: p.epsilon for p in self.policies.policies})
+        epsilons = {p.name: p.epsilon for p in self.policies.policies}
+        measuring = shared(planned, node.aggs if self._sharing else (), epsilons)
         bins = BinFinder(self.policies, self.facts, node).find() if node.keys else None
         if bins is not None and not self.is_public(bins.tree):
             raise InternalError("bins that are not public")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
-from dp4sql.errors import InvalidParameter
+from dp4sql.errors import InternalError, InvalidParameter
 from dp4sql.mechanisms.measure import Column
 from dp4sql.mechanisms.stages import Measurement, Plan, Price
 from dp4sql.noise import gaussian_half_width, half_width
@@ -36,6 +36,8 @@ def reaching(plan: Plan, target: Fraction, policies: Iterable[str]) -> Price:
 
 def _check(built: Iterable[Column]) -> None:
     for column in built:
+        if column.agg.function == "sum" and len(column.measurements) > 1:
+            raise InternalError("a sum that is put together has no error of its own")
         if not column.agg.function.startswith(("count", "sum")):
             word = column.agg.function.split("_")[0].upper()
             raise InvalidParameter(

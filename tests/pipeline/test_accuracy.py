@@ -11,6 +11,8 @@ from typing import Any
 import dp4sql
 from dp4sql.mechanisms.explain import MeasurementReport
 from dp4sql.pipeline import Pipeline
+from dp4sql.preparation import explain
+from dp4sql.settings import Settings
 
 POLICY = Path(__file__).parents[2] / "policies" / "university.yaml"
 
@@ -73,6 +75,15 @@ def test_a_sum_beside_its_mean_is_not_measured_again() -> None:
     assert len(set(scales("SELECT SUM(year) AS x, AVG(year) AS y FROM visit", shop()))) == 2
     total, _ = measurements("SELECT SUM(year) AS x, AVG(year) AS y FROM visit", shop())["x"]
     assert total.losses["card"] == Fraction(1, 2)
+
+
+def test_an_error_that_is_asked_for_is_that_of_the_plain_sum() -> None:
+    """Put together, each part would have to be better than the whole."""
+    sql = "SELECT SUM(year) AS x, COUNT(*) AS n FROM visit"
+    found = explain(dp4sql.load_policy(shop()), sql, Settings(target_error=Fraction(5000)))
+    (total,) = found.aggregates[0].measurements
+    assert total.center == 0
+    assert 4900 < total.half_width <= 5000
 
 
 def test_a_centred_sum_says_what_the_plain_one_says(database: Path, tmp_path: Path) -> None:
