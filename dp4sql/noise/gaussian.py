@@ -30,7 +30,7 @@ def gaussian_loss(l2_squared: int, scale: Fraction, delta: Fraction) -> float:
     """Epsilon of noise with standard deviation `scale` on integers whose L2 distance squared is at most
     `l2_squared`."""
     measure = dp.c.make_zCDP_to_approxDP(_measurement(float_up(scale)))
-    return float(measure.map(_root_up(l2_squared)).epsilon(float(delta)))
+    return float(measure.map(_root_up(l2_squared)).epsilon(_down(delta)))
 
 
 @lru_cache(maxsize=1024)
@@ -54,6 +54,11 @@ def gaussian(
         raise InternalError("OpenDP's map exceeds the epsilon to be charged")
     clamped = [max(-LIMIT, min(LIMIT, int(value))) for value in values]
     return list(_measurement(float_up(scale))(clamped)) if clamped else []
+
+
+def _down(delta: Fraction) -> float:
+    nearest = float(delta)
+    return nearest if Fraction(nearest) <= delta else math.nextafter(nearest, 0.0)
 
 
 def _root_up(square: int) -> float:

@@ -88,21 +88,6 @@ def test_private_population_of_every_size(beta: Fraction, unit: int) -> None:
             assert (form.excess(weight) >= 1) == (count > theta * n)
 
 
-def test_fraction_certificate_of_a_private_population() -> None:
-    """f >= theta + (S (L - 1) + 1) / (b n-hat) with beta halved between the claim and the size."""
-    form, beta = Private(Fraction(1, 2), 2), Fraction(1, 5)
-    noise = geometric_law(Q, REACH)
-    tau_n = margin(plain(geometric(rational(Q))), beta / 2)
-    for n, count in sizes(1, 4):
-        exact = form.excess(2 * count - n)
-        wrong = Fraction(0)
-        for (g, p), (h, r), (coin, c) in product(noise.items(), noise.items(), COINS.items()):
-            lower = exact + g - verdict(form, "exact", beta / 2, exact + g, coin).margin
-            if form.fraction(lower, n + h + tau_n) > Fraction(count, n):
-                wrong += p * r * c
-        assert wrong <= beta
-
-
 def test_a_margin_one_step_too_small_is_caught() -> None:
     """The tests above can fail: without the last step of the margin honesty is gone."""
     form, beta = Count(4, Fraction(1, 2)), Fraction(1, 20)

@@ -107,13 +107,5 @@ class Private:
         """Rows in favour, instead of others, above theta n."""
         return steps(self.unit * (excess - 1) + 1, self.theta.denominator)
 
-    def fraction(self, lower: int, population: int) -> Fraction:
-        """The fraction certificate once an upper bound of n is released at its own share of beta:
-        W >= unit (lower - 1) + 1, so f >= theta + that / (b n)."""
-        if lower < 1 or population < 1:
-            return Fraction(0)
-        weight = self.unit * (lower - 1) + 1
-        return min(Fraction(1), self.theta + Fraction(weight, self.theta.denominator * population))
-
 
 Form: TypeAlias = Count | Steps | Private
