@@ -97,6 +97,8 @@ def _policies(policies: PolicySet, role: str) -> Iterator[Row]:
             "epsilon": _number(policy.epsilon_of(None, role)),
             "max_charge": _number(policy.most(role)),
             "budget": _number(policy.budget),
+            "accountant": policy.accountant,
+            "delta": None if policy.delta is None else f"{float(policy.delta):g}",
             "labels": {table: label(found) for table, found in policy.labels.items()},
             "comment": policy.comment,
         }
