@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -26,6 +25,7 @@ from dp4sql.mechanisms.certify.price import (
 from dp4sql.mechanisms.certify.release import Outcome, release
 from dp4sql.mechanisms.certify.report import Plan, Statement, batches, plan
 from dp4sql.mechanisms.certify.request import Request, read_request
+from dp4sql.mechanisms.stored import digest
 from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.calls import Parameter, Signature
 
@@ -140,14 +140,8 @@ def _store_key(env: Environment, request: Request, cost: Price) -> str:
     statements = [
         (s.binding, s.group, s.form) for part in cost.parts for s in part.batch.statements
     ]
-    parts = [
-        env.data,
-        env.policies.fingerprint,
-        repr(request),
-        repr(cost.losses),
-        repr(statements),
-    ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    asked = (repr(request), repr(cost.losses), repr(statements))
+    return digest(env.data, env.policies.fingerprint, *asked)
 
 
 def _restored(content: str) -> Rows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from dp4sql.mechanisms.profile.planning import Fate
 from dp4sql.mechanisms.profile.reading import TableRows, aligned, entity_key, read_tables
 from dp4sql.mechanisms.profile.release import ReleasePlan, sample
 from dp4sql.mechanisms.profile.request import Request, check_role, plan_of
+from dp4sql.mechanisms.stored import digest
 from dp4sql.noise import choose
 from dp4sql.policy.profiles import Category
 from dp4sql.sql.calls import Argument
@@ -150,7 +150,7 @@ def _kept(env: Environment, name: str) -> Draws | None:
 
 def _release_id(name: str, content: str) -> str:
     """A name for the draw, made of what is released anyway."""
-    return _digest(name, content)[:16]
+    return digest(name, content)[:16]
 
 
 def _store_key(
@@ -158,17 +158,13 @@ def _store_key(
 ) -> str:
     """Equal for equal requests on equal public data: the profile with all its tables, the entity, what
     was asked for, and the keys of the rows that are drawn for."""
-    profile = _digest(repr(plan.profile))
+    profile = digest(repr(plan.profile))
     tables = sorted({f.table for block in plan.blocks for f in block.fields})
     rows = repr([(t, public[t].keys) for t in tables])
     calibrations = repr([b.calibration for b in plan.blocks])
     fields = repr([f.name for block in plan.blocks for f in block.fields])
     asked = (plan.mechanism, str(plan.epsilon), calibrations, fields)
-    return _digest(env.data, profile, key, *asked, rows)
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    return digest(env.data, profile, key, *asked, rows)
 
 
 # ---------------------------------------------------------------- lines
