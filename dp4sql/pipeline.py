@@ -141,7 +141,8 @@ class Pipeline:
         known_by = identities(plan, facts, self.dialect)
         outputs = tuple((c.id, f"c{i}") for i, c in enumerate(plan.columns))
         Renderer(DUCKDB).statement(plan.final, outputs)
-        return replace(prepared, reads=reads, identities=known_by)
+        hashed = derivation_hash(plan)
+        return replace(prepared, reads=reads, identities=known_by, derivation=hashed)
 
     # ------------------------------------------------------------ free of charge
 
@@ -244,10 +245,8 @@ class Pipeline:
         calls = await self._open_calls(prepared.plan, settings, role)
         asked.charges = charges = self._charges(cost, calls, role)
         check_price(charges, self.policy, settings, role)
-        if charges or self._journals:
-            asked.derivation = derivation_hash(prepared.plan)
-        if self._journals:
-            await asyncio.to_thread(self._priced, asked)
+        asked.derivation = prepared.derivation
+        self._priced(asked)
         notices = [
             *noise_notices(prepared.plan, cost),
             *clamp_notices(prepared.plan, settings),

@@ -49,6 +49,8 @@ class Prepared:
     """What each stage asks the engine, as long as no number of an earlier stage stands in it."""
     identities: tuple[Identity, ...] = ()
     """What each stage is known by when its release is kept."""
+    derivation: str = ""
+    """The hash of the derivations, for ledger and audit log."""
 
     def columns(self, settings: Settings) -> tuple[OutputColumn, ...]:
         return errorbars.columns(self.plan, self.outputs, settings)

@@ -104,7 +104,10 @@ async def _served(args: argparse.Namespace) -> None:
         if running.pages:
             print(f"  http://{running.pages}/metrics, /healthz, /readyz", flush=True)
         if args.observe:
-            print("  observing: rows are withheld, nothing is read or charged", flush=True)
+            print(
+                "  observing: rows are withheld, nothing private is read and nothing charged",
+                flush=True,
+            )
         await until_stopped(lambda: running.renew(lambda: _read(args)))
     print("stopped")
 
