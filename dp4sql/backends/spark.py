@@ -46,7 +46,8 @@ class SparkBackend:
     """The parquet tables of a folder, or the tables of a Connect server's catalogue.
 
     `spark:///FOLDER` runs Spark in this process, `spark://HOST:PORT/FOLDER` uses a standalone master,
-    `sc://HOST:PORT/FOLDER` a Connect server; the last without a folder reads the server's own tables.
+    `sc://HOST:PORT/FOLDER;token=...` a Connect server; the last without a folder reads the server's own
+    tables.
     Spark starts with the first query. `identity` is the URL without parameters.
     """
 
@@ -55,8 +56,8 @@ class SparkBackend:
     def __init__(self, url: str) -> None:
         """EngineError where the folder holds no parquet files."""
         parsed = urlsplit(url)
-        self._folder = _folder(unquote(parsed.path), parsed.scheme)
-        place = self._folder or ""
+        path, _, self._parameters = parsed.path.partition(";")
+        place = _folder(unquote(path), parsed.scheme) or ""
         self.identity = f"{parsed.scheme}://{parsed.hostname or ''}{_port(parsed.port)}{place}"
         self._files = _parquet(Path(place)) if place else {}
         self._url = url
@@ -86,7 +87,9 @@ class SparkBackend:
     async def _opened(self) -> Any:
         async with self._opening:
             if self._session is None:
-                self._session = await asyncio.to_thread(_started, self._url, self._files)
+                self._session = await asyncio.to_thread(
+                    _started, self._url, self._parameters, self._files
+                )
             return self._session
 
 
@@ -116,9 +119,9 @@ async def _stopped(job: Future[PrivateRows], session: Any, tag: str) -> None:
 # ---------------------------------------------------------------- opening
 
 
-def _started(url: str, files: dict[str, str]) -> Any:
+def _started(url: str, parameters: str, files: dict[str, str]) -> Any:
     try:
-        session = _session(url)
+        session = _session(url, parameters)
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
         for name, place in files.items():
@@ -134,11 +137,10 @@ def _started(url: str, files: dict[str, str]) -> Any:
     return session
 
 
-def _session(url: str) -> Any:
+def _session(url: str, parameters: str) -> Any:
     parsed = urlsplit(url)
     if parsed.scheme == "sc":
-        # A path of a Connect URL begins with its parameters.
-        return SparkSession.builder.remote(f"sc://{parsed.netloc}").create()
+        return SparkSession.builder.remote(f"sc://{parsed.netloc}/;{parameters}").create()
     builder = SparkSession.builder.appName("dp4sql")
     builder = builder.master(f"spark://{parsed.netloc}" if parsed.netloc else "local[*]")
     for name, value in LOCAL.items():

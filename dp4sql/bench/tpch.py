@@ -108,16 +108,14 @@ def data(engine: str, scale: str, url: str | None, folder: Path) -> Iterator[str
     match engine:
         case _ if url is not None:
             yield url
-        case "duckdb":
+        case "duckdb" | "spark":
             path = folder / f"tpch-{scale}.duckdb"
             tpch.generate(path, scale)
-            yield f"duckdb://{path.resolve()}"
-        case "spark":
-            path = folder / f"tpch-{scale}"
-            if not path.exists():
-                path.mkdir(parents=True)
-                tpch.write_files(path, scale, "parquet")
-            yield f"spark://{path.resolve()}"
+            if engine == "duckdb":
+                yield f"duckdb://{path.resolve()}"
+            else:
+                tpch.export(path, folder / f"tpch-{scale}")
+                yield f"spark://{(folder / f'tpch-{scale}').resolve()}"
         case _:
             raise EngineError(
                 "Postgres needs a server to be measured on",

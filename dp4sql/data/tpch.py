@@ -38,6 +38,15 @@ def generate(path: Path, scale: str) -> bool:
         ) from None
 
 
+def export(database: Path, folder: Path) -> None:
+    """The tables of the DuckDB file as parquet files of the same types, TABLE.parquet in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with duckdb.connect(str(database), read_only=True) as connection:
+        for table in TABLES:
+            file = str(folder / f"{table}.parquet").replace("'", "''")
+            connection.execute(f"COPY {table} TO '{file}' (FORMAT parquet)")
+
+
 def ddl() -> str:
     """CREATE TABLE for each of TABLES, as DuckDB and Postgres both read it."""
     return files("dp4sql.data").joinpath("tpch.sql").read_text()

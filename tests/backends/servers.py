@@ -6,13 +6,13 @@ folders that hold initdb and postgres, separated by colons (`make postgres-versi
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pwd
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -103,15 +103,6 @@ def _wait(url: str) -> None:
 
 # ---------------------------------------------------------------- Spark Connect
 
-CONNECT = """
-import sys
-from pyspark.sql import SparkSession
-builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
-builder.config("spark.connect.grpc.binding.port", sys.argv[1]).getOrCreate()
-print("ready", flush=True)
-sys.stdin.read()
-"""
-
 
 @contextmanager
 def connect_server() -> Iterator[int]:
@@ -119,13 +110,32 @@ def connect_server() -> Iterator[int]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
-    command = [sys.executable, "-c", CONNECT, str(port)]
-    running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    found = importlib.util.find_spec("pyspark")
+    assert found is not None
+    assert found.origin is not None
+    command = [
+        *(str(Path(found.origin).with_name("bin") / "spark-submit"), "--master", "local[2]"),
+        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+        *("--conf", "spark.ui.enabled=false"),
+        *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
+        *("--conf", f"spark.connect.grpc.binding.port={port}", "spark-internal"),
+    ]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        assert running.stdout is not None
-        assert running.stdout.readline() == b"ready\n"
+        _open(port)
         yield port
     finally:
-        assert running.stdin is not None
-        running.stdin.close()
-        running.wait(30)
+        running.terminate()
+        running.wait(60)
+
+
+def _open(port: int) -> None:
+    deadline = time.monotonic() + 180
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
