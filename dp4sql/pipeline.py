@@ -65,6 +65,8 @@ from dp4sql.preparation import (
     priced,
     shares_sums,
     stage_sql,
+    typed,
+    weight,
 )
 from dp4sql.remember import Remembered
 from dp4sql.rows import OutputColumn, PrivateRows, Released
@@ -101,7 +103,7 @@ class Pipeline:
         self._scratch = Scratch()
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="release")
         self._kept = kept or KeptAnswers(ledger.where)
-        self._prepare = Remembered(self._prepared, _weight, MAX_LENGTH)
+        self._prepare = Remembered(self._prepared, weight, MAX_LENGTH)
         self._starting, self._started = asyncio.Lock(), False
         self._turns: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
@@ -175,7 +177,7 @@ class Pipeline:
         """The free derivation of `sql`, and what would become of it. Reads the ledger, so it may take a
         moment; LedgerBroken where that fails."""
         settings = settings or Settings()
-        prepared = self._prepare(sql, _typed(parameters, ()), shares_sums(settings))
+        prepared = self._prepare(sql, typed(parameters, ()), shares_sums(settings))
         found = explained(prepared, self.policy, settings, role, self.dialect)
         found = replace(found, forecast=self._forecast(prepared, settings, role))
         return found.text() if format == "text" else json.dumps(found.as_json(), indent=2)
@@ -229,8 +231,8 @@ class Pipeline:
     async def _answer(
         self, asked: Asked, settings: Settings, parameter_types: Sequence[Type | None]
     ) -> Released:
-        typed = _typed(asked.parameters, parameter_types)
-        prepared = self._prepare(asked.statement, typed, shares_sums(settings))
+        given = typed(asked.parameters, parameter_types)
+        prepared = self._prepare(asked.statement, given, shares_sums(settings))
         # Equal statements take turns, so that all but the first are repeats.
         key = (prepared.identities, asked.role)
         turn = self._turns.setdefault(key, asyncio.Lock()) if settings.reuse != "off" else None
@@ -474,14 +476,3 @@ def _say_charged(error: BaseException, charges: Sequence[Charge]) -> None:
         error.detail = f"{error.detail} {told}" if error.detail else told
     else:
         error.add_note(told)
-
-
-def _typed(parameters: Sequence[Value], types: Sequence[Type | None]) -> Parameters:
-    known = [*types, *([None] * len(parameters))]
-    return tuple((value, known[i] or Type("unknown")) for i, value in enumerate(parameters))
-
-
-def _weight(sql: str, parameters: Parameters | None, sharing: bool) -> int:
-    """Characters, in the text and among the parameters; a plan itself is worth a few thousand."""
-    texts = (value for value, _ in parameters or () if isinstance(value, str))
-    return 2000 + len(sql) + sum(map(len, texts))

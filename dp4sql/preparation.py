@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
@@ -125,3 +125,14 @@ def stage_sql(
             return ""
         case _:
             return ""
+
+
+def typed(parameters: Sequence[Value], types: Sequence[Type | None]) -> Parameters:
+    known = [*types, *([None] * len(parameters))]
+    return tuple((value, known[i] or Type("unknown")) for i, value in enumerate(parameters))
+
+
+def weight(sql: str, parameters: Parameters | None, sharing: bool) -> int:
+    """Characters, in the text and among the parameters; a plan itself is worth a few thousand."""
+    texts = (value for value, _ in parameters or () if isinstance(value, str))
+    return 2000 + len(sql) + sum(map(len, texts))
