@@ -73,14 +73,16 @@ class Tally:
 Going: TypeAlias = Callable[[Tally], bool]
 
 
-def campaign(seed: int, going: Going, *, shrinking: bool = True) -> Tally:
+def campaign(
+    seed: int, going: Going, *, shrinking: bool = True, confirmed: float = CONFIRMED
+) -> Tally:
     """Worlds one after another from `seed`, as long as `going` says so; asked before every query."""
     rng, tally, duck, started = Random(seed), Tally(), DuckDB(), time.monotonic()
     while going(tally):
         world = accepted(random_world(rng))
         duck.use(world)
         laboratory = Laboratory(rng, world)
-        Exploration(rng, world, laboratory, duck, tally, shrinking).run(going)
+        Exploration(rng, world, laboratory, duck, tally, shrinking, confirmed).run(going)
         tally.pairs += laboratory.pairs
         laboratory.close()
     tally.seconds = time.monotonic() - started
@@ -106,6 +108,7 @@ class Exploration:
     duck: DuckDB
     tally: Tally
     shrinking: bool
+    confirmed: float
 
     def run(self, going: Going) -> None:
         policies = dp4sql.load_policy(self.world.mapping())
@@ -149,7 +152,7 @@ class Exploration:
             violation = Violation(case.world, case.query, claim, found.pair, found.distance)
             small = shrunk(violation) if self.shrinking else violation
             self.tally.violations.append(f"{small.text()}\n{case.explanation.text()}")
-        elif climber.best and self.rng.random() < CONFIRMED:
+        elif climber.best and self.rng.random() < self.confirmed:
             farthest = max(climber.best.values(), key=lambda found: found.distance)
             self._confirm(farthest.pair, case)
 

@@ -50,13 +50,16 @@ class Finder(importlib.abc.MetaPathFinder):
 def hunt(mutation: Mutation, seconds: float, seed: int) -> str:
     """Run in a fresh process: the finder must stand before dp4sql is imported."""
     sys.meta_path.insert(0, Finder(mutation))
-    from .campaign import Tally, campaign
+    from .campaign import CONFIRMED, Tally, campaign
 
     def found(tally: Tally) -> list[str]:
         return tally.troubles if mutation.shows_in_answers else tally.violations
 
     tally = campaign(
-        seed, lambda tally: time.process_time() < seconds and not found(tally), shrinking=False
+        seed,
+        lambda tally: time.process_time() < seconds and not found(tally),
+        shrinking=False,
+        confirmed=1.0 if mutation.shows_in_answers else CONFIRMED,
     )
     verdict = "killed" if found(tally) else "SURVIVED"
     return f"{verdict:9}{time.process_time():7.1f} s {tally.tried:6} queries"
