@@ -5,6 +5,7 @@
 # make bench   TPC-H plain and private: times, errors, figures         SCALE=0.1 RUNS=10
 # make bench-wire  the protocol beside Postgres and pgbouncer        ROUNDS=5
 # make bench-peers  other systems on the same queries and rows    PEERS_SCALE=0.1
+# make bench-accuracy  errors of answers, and of their error bars  RUNS=10
 # make bench-certify  certified statements beside the PrivCert paper's figures
 # make bench-profile  profile releases on a population with a known law
 # make soak    16 clients on two proxies and one budget,               ATTEMPTS=5000
@@ -26,7 +27,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check engines bench bench-wire bench-peers bench-certify bench-profile soak clean
+.PHONY: help demo test check engines bench bench-wire bench-peers bench-accuracy bench-certify bench-profile soak clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/,$$d'
@@ -69,6 +70,9 @@ bench-wire: $(VENV)/.installed
 
 bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.peers --scale $(PEERS_SCALE)
+
+bench-accuracy: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.accuracy --runs $(RUNS)
 
 bench-certify bench-profile: bench-%: $(VENV)/.installed
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
