@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, ParamSpec, TypeVar
@@ -16,25 +17,30 @@ T = TypeVar("T")
 class Remembered(Generic[P, T]):
     """`work`, whose latest results weigh no more than `total` together; `weigh` says what one weighs.
 
-    Arguments are positional and hashable. What weighs more than an eighth of `total` is not kept.
+    Arguments are positional and hashable. What weighs more than an eighth of `total` is not kept. Safe to
+    share between threads: EXPLAIN waits for the ledger in one of its own.
     """
 
     def __init__(self, work: Callable[P, T], weigh: Callable[P, int], total: int) -> None:
         self._work, self._weigh, self._total = work, weigh, total
         self._kept: OrderedDict[tuple[object, ...], tuple[T, int]] = OrderedDict()
         self.weight = 0
+        self._lock = threading.Lock()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            self._kept.move_to_end(args)
-            return self._kept[args][0]
-        except KeyError:
-            pass
+        with self._lock:
+            if args in self._kept:
+                self._kept.move_to_end(args)
+                return self._kept[args][0]
         found = self._work(*args, **kwargs)
         weight = _OVERHEAD + self._weigh(*args, **kwargs)
+        with self._lock:
+            self._keep(args, found, weight)
+        return found
+
+    def _keep(self, args: tuple[object, ...], found: T, weight: int) -> None:
         if weight <= self._total // 8 and args not in self._kept:
             self._kept[args] = found, weight
             self.weight += weight
         while self.weight > self._total:
             self.weight -= self._kept.popitem(last=False)[1][1]
-        return found
