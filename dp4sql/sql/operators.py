@@ -119,6 +119,12 @@ CHANGING: Final = frozenset(
 
 def unknown(e: exp.Expr) -> Exception:
     at = position(e)
+    if isinstance(e, exp.Any) and e.find(exp.Query) is None:
+        return Unsupported(
+            "ANY of an array is not supported",
+            hint="Write IN ($1, $2, ...) with a parameter or constant for each value.",
+            position=at,
+        )
     if isinstance(e, (exp.Exists, exp.Any)):
         return Unsupported(
             f"{type(e).__name__.upper()} (SELECT ...) is supported as a condition of its own, joined to others by AND",

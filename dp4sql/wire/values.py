@@ -47,6 +47,11 @@ _OIDS: Final[dict[Kind, tuple[int, int]]] = {
 }
 _KINDS: Final = {oid: kind for kind, (oid, _) in _OIDS.items()}
 
+#: OIDs of arrays of those types.
+_ARRAYS: Final = frozenset(
+    {1000, 1016, 1005, 1007, 1009, 1021, 1022, 1014, 1015, 1182, 1115, 1185, 1187, 1231, 2951}
+)
+
 EPOCH_DAY: Final = datetime.date(2000, 1, 1).toordinal()
 EPOCH: Final = datetime.datetime(2000, 1, 1)
 MICROSECOND: Final = datetime.timedelta(microseconds=1)
@@ -60,6 +65,11 @@ def type_of(oid: int) -> Type | None:
     """The type an OID names; None for 0 and unknown, which leave it to the statement."""
     if oid in (0, 705):
         return None
+    if oid in _ARRAYS:
+        raise Unsupported(
+            "an array cannot be a parameter here",
+            hint="Write IN ($1, $2, ...) with a parameter for each value.",
+        )
     if oid not in _KINDS:
         raise Unsupported(
             f"a parameter of the type with OID {oid} is not supported",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.session.talk import ask, reply
-from tests.wire.live import SYNC, Raw, bind, describe, execute, parse
+from tests.wire.live import SYNC, Raw, bind, describe, error, execute, parse
 
 # ------------------------------------------------------------------ settings
 
@@ -157,5 +157,8 @@ def test_an_array_as_parameter_of_a_private_query_is_refused_clearly(raw: Raw) -
     raw.send(parse("SELECT count(*) FROM student WHERE uid = ANY($1)", oids=(1007,)), SYNC)
     frames = raw.until("Z")
     assert reply(frames).state == "0A000"
+    assert "IN ($1, $2, ...)" in error(frames)["H"]
+    raw.send(parse("SELECT count(*) FROM student WHERE major = ANY($1)"), SYNC)
+    assert "IN ($1, $2, ...)" in error(raw.until("Z"))["H"]
     raw.send(parse("SELECT $1::int[]"), bind(b"{1,2}"), execute(), SYNC)
     assert reply(raw.until("Z")).rows == [[b"{1,2}"]]
