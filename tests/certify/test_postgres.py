@@ -76,7 +76,8 @@ def test_certificates_and_profiles_over_postgres(database: str, tmp_path: Path) 
 async def _asked(database: str, folder: Path) -> None:
     policies = load_policy(toys.write(folder, policy()))
     options, free = Options(trust=True), Address("127.0.0.1", 0)
-    async with proxy(policies, database, folder / "ledger", options, free) as at:
+    async with proxy(policies, database, folder / "ledger", options, free) as running:
+        at = running.at
         await _with_asyncpg(at)
         await asyncio.to_thread(_with_psycopg, at)
         if shutil.which("psql"):
