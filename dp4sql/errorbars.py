@@ -23,7 +23,7 @@ from dp4sql.errors import EngineError
 from dp4sql.mechanisms.explain import report
 from dp4sql.mechanisms.lineage import Lineage, Output, Source
 from dp4sql.mechanisms.replicas import Identifier, Ids, NotSimulated, Replicator, loosened
-from dp4sql.mechanisms.simulate import CONFIDENCE, draws_for, half_widths, replicas
+from dp4sql.mechanisms.simulate import CONFIDENCE, draws_for, half_widths, replicas, rounded
 from dp4sql.mechanisms.stages import Plan, Price, Release, ScalarStage
 from dp4sql.postprocess import Rows, Run, chosen, evaluate, fitted, scratch_type, table
 from dp4sql.rows import OutputColumn
@@ -287,7 +287,7 @@ def _summary(text: str, keys: int, values: int, draws: int) -> str:
 
 
 def _finite(value: Value) -> Width:
-    return value if isinstance(value, float) and math.isfinite(value) else None
+    return rounded(value) if isinstance(value, float) and math.isfinite(value) else None
 
 
 # ---------------------------------------------------------------- words

@@ -121,5 +121,12 @@ def half_widths(
         for column in wanted:
             values = columns[column]
             away = np.quantile(np.abs(values[1:] - values[0]), CONFIDENCE, axis=0)
-            widths[column] += [None if np.isnan(w) else min(float(w), most[column]) for w in away]
+            widths[column] += [
+                None if np.isnan(w) else rounded(min(float(w), most[column])) for w in away
+            ]
     return widths
+
+
+def rounded(width: float) -> float:
+    """To four significant digits: so many draws tell no more."""
+    return float(f"{width:.4g}")

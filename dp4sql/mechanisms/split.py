@@ -9,6 +9,7 @@ from dp4sql.errors import InvalidParameter
 from dp4sql.mechanisms.lineage import Output
 from dp4sql.mechanisms.stages import Plan, Release
 from dp4sql.settings import Split
+from dp4sql.sql.parse import nearest
 
 
 def weights(
@@ -46,7 +47,9 @@ def _index(outputs: Sequence[Output], key: str | int) -> int:
     if len(hits) > 1:
         raise _no_column(f"{shown} is the name of several output columns", outputs)
     if not hits:
-        raise _no_column(f"the query has no output column {shown}", outputs)
+        close = nearest(str(key), (o.name for o in outputs if o.sources))
+        perhaps = f', perhaps "{close}" was meant' if close else ""
+        raise _no_column(f"the query has no output column {shown}{perhaps}", outputs)
     if not outputs[hits[0]].sources:
         raise _no_column(f"output column {shown} carries no noise", outputs)
     return hits[0]

@@ -86,7 +86,8 @@ def test_explain_shows_the_shares(pipeline: Pipeline) -> None:
 @pytest.mark.parametrize(
     ("sql", "split", "message"),
     [
-        (GRADES, "totl: 2", 'the query has no output column "totl"'),
+        (GRADES, "totl: 2", 'the query has no output column "totl", perhaps "total" was meant'),
+        (GRADES, "zzz: 2", 'the query has no output column "zzz"'),
         (GRADES, "5: 2", "the query has no output column 5"),
         (GRADES, "major: 2", 'output column "major" carries no noise'),
         (
