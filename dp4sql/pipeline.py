@@ -242,7 +242,9 @@ class Pipeline:
     async def _answer_alone(self, asked: Asked, settings: Settings, prepared: Prepared) -> Released:
         role = asked.role
         wanted = priced(prepared, self.policy, settings, role)
-        shelf = await asyncio.to_thread(self._shelf, prepared, wanted, settings, role)
+        shelf = self._bare(prepared)
+        if prepared.plan.releases():
+            shelf = await asyncio.to_thread(self._shelf, prepared, wanted, settings, role)
         cost = repeated(prepared.plan, wanted, shelf.found)
         calls = await self._open_calls(prepared.plan, settings, role)
         asked.charges = charges = self._charges(cost, calls, role)
@@ -297,13 +299,16 @@ class Pipeline:
     def _shelf(self, prepared: Prepared, asked: Price, settings: Settings, role: str) -> Shelf:
         """What is kept of the statement already."""
         scope = f"{digest(self._data(role))}/{self.policy.fingerprint}"
+        shelf = self._bare(prepared, scope)
+        shelf.find(prepared.plan, asked, settings.reuse)
+        return shelf
+
+    def _bare(self, prepared: Prepared, scope: str = "") -> Shelf:
         deriving = Deriving(
             lambda stage: view(stage, self.policy, prepared.facts, self.dialect),
             partial(bins_of, self._scratch),
         )
-        shelf = Shelf(self._kept, scope, prepared.identities, deriving)
-        shelf.find(prepared.plan, asked, settings.reuse)
-        return shelf
+        return Shelf(self._kept, scope, prepared.identities, deriving)
 
     async def _open_calls(self, plan: Plan, settings: Settings, role: str) -> dict[int, Opened]:
         """The functions in FROM, checked and priced; they may read what is public."""

@@ -29,6 +29,7 @@ from dp4sql.mechanisms.stages import Plan, Price, Release
 from dp4sql.mechanisms.stored import (
     MOST_ROWS,
     Identity,
+    Unkeepable,
     decode,
     digest,
     encode,
@@ -178,14 +179,16 @@ class Shelf:
         if len(measured.noisy[0]) > MOST_ROWS:
             self.notices.append(f"not kept, as it has more than {MOST_ROWS} rows: {CHARGED_AGAIN}")
             return
-        texts = [encode(stored) for stored in taken_apart(measured, scales, at)]
-        self.contents[index] = digest(*texts)
         try:
+            texts = [encode(stored) for stored in taken_apart(measured, scales, at)]
+            self.contents[index] = digest(*texts)
             better = self._better(zip(keys, texts, scales, strict=True))
             self.kept.keep_all(dict(better) | self._registered(index, stage, keys))
         except LedgerBroken as error:
             log.error("a release could not be kept: %s", error)
             self.notices.append(f"not kept, as the ledger failed: {CHARGED_AGAIN}")
+        except Unkeepable as error:
+            self.notices.append(f"not kept, as {error}: {CHARGED_AGAIN}")
 
     def _better(self, new: Iterable[tuple[str, str, Fraction]]) -> Iterator[tuple[str, str]]:
         """The new measurements that have no more noise than those kept under their keys."""

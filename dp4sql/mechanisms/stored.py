@@ -19,7 +19,6 @@ from typing import Any, Final, assert_never
 from dp4sql.algebra.expr import Constant, walk
 from dp4sql.algebra.nodes import Node, expressions, walk_nodes
 from dp4sql.algebra.types import Value
-from dp4sql.errors import InternalError
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.reading import histogram_sql, read_sql
 from dp4sql.mechanisms.release import Measured
@@ -101,6 +100,10 @@ def digest(*parts: str) -> str:
 # ---------------------------------------------------------------- an exact text for it
 
 
+class Unkeepable(Exception):
+    """A key that has no exact text here."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
     """One noisy measurement: a column of keys for each grouping key, and an integer a row."""
@@ -126,7 +129,7 @@ def _tag(column: Sequence[Value]) -> str:
     """The one type of a column's values; a bool is no int here, nor a datetime a date."""
     found = {_kind(value) for value in column if value is not None}
     if len(found) > 1:
-        raise InternalError("a grouping key with values of several types")
+        raise Unkeepable("a grouping key has values of several types")
     return found.pop() if found else "null"
 
 
@@ -134,7 +137,7 @@ def _kind(value: Value) -> str:
     for name, (type, _, _) in _CODECS.items():
         if isinstance(value, type):
             return name
-    raise InternalError("a grouping key of a type that cannot be kept")
+    raise Unkeepable("a grouping key is of a type that cannot be kept")
 
 
 def _plain(value: Value) -> Any:
@@ -178,7 +181,7 @@ def taken_apart(
 ) -> list[Stored]:
     moment, keys = at.isoformat(timespec="milliseconds"), tuple(map(tuple, measured.keys))
     return [
-        Stored(moment, scale, keys, tuple(values))
+        Stored(moment, scale, keys, tuple(map(int, values)))
         for scale, values in zip(scales, measured.noisy, strict=True)
     ]
 

@@ -6,7 +6,9 @@ import asyncio
 import datetime
 import subprocess
 import sys
+import uuid
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import get_args
@@ -14,9 +16,11 @@ from typing import get_args
 import pytest
 
 import dp4sql
+from dp4sql.algebra.types import Value
 from dp4sql.budget.kept import KeptAnswers, period
 from dp4sql.errors import BudgetExceeded, EngineError, LedgerBroken
 from dp4sql.mechanisms import shelf
+from dp4sql.mechanisms.stored import Stored, Unkeepable, decode, encode
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.labels import Allowance
 from dp4sql.policy.models import Refreshed
@@ -283,6 +287,29 @@ def test_an_answer_that_is_too_large_is_not_kept(
     assert "not kept, as it has more than 7 rows" in said(ask(pipeline, MAJORS))
     ask(pipeline, MAJORS)
     assert spent(pipeline)["student"] == 2
+
+
+def test_every_type_of_key_comes_back_as_it_was() -> None:
+    columns: list[tuple[Value, ...]] = [
+        (True, None, False),
+        (0, -(2**70), None),
+        (0.1, float("inf"), -0.0),
+        (Decimal("1.10"), Decimal("-0E-5"), None),
+        ("", "a\u20ac\x00", None),
+        (datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31)),
+        (datetime.datetime(2026, 1, 1, 0, 0, 0, 1), datetime.datetime(1, 1, 1), None),
+        (datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC), None, None),
+        (datetime.timedelta(days=-1, microseconds=1), None, None),
+        (uuid.UUID(int=5), None, None),
+        (None, None, None),
+    ]
+    kept = Stored("2026", Fraction(12, 127), tuple(columns), (1, -(2**63), 0))
+    back = decode(encode(kept))
+    assert back == kept
+    assert repr(back) == repr(kept)
+    for mixed in ((1, "a"), (True, 1), (datetime.time(1),)):
+        with pytest.raises(Unkeepable):
+            encode(replace(kept, keys=(mixed,)))
 
 
 def test_an_answer_that_cannot_be_kept_is_given(
