@@ -7,6 +7,7 @@
 # make bench-peers  other systems on the same queries and rows    PEERS_SCALE=0.1
 # make bench-accuracy  errors of answers, and of their error bars  RUNS=10
 # make bench-certify  certified statements beside the PrivCert paper's figures
+# make bench-planning  milliseconds to parse, analyse and render TPC-H
 # make bench-profile  profile releases on a population with a known law
 # make soak    16 clients on two proxies and one budget,               ATTEMPTS=5000
 #              random queries against the promised bounds, then        MINUTES=10
@@ -29,7 +30,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check engines bench bench-wire bench-peers bench-accuracy bench-certify bench-profile soak soak-clients clean
+.PHONY: help demo test check engines bench bench-wire bench-peers bench-accuracy bench-certify bench-planning bench-profile soak soak-clients clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/,$$d'
@@ -74,6 +75,9 @@ bench: $(VENV)/.installed
 
 bench-wire: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.wire --rounds $(ROUNDS)
+
+bench-planning: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.planning
 
 bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.peers --scale $(PEERS_SCALE)

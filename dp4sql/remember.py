@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Generic, ParamSpec, TypeVar
 
 #: What even the smallest entry weighs.
@@ -28,19 +30,29 @@ class Remembered(Generic[P, T]):
         self._lock = threading.Lock()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        key = (args, exactly(args))
         with self._lock:
-            if args in self._kept:
-                self._kept.move_to_end(args)
-                return self._kept[args][0]
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]
         found = self._work(*args, **kwargs)
         weight = _OVERHEAD + self._weigh(*args, **kwargs)
         with self._lock:
-            self._keep(args, found, weight)
+            self._keep(key, found, weight)
         return found
 
-    def _keep(self, args: tuple[object, ...], found: T, weight: int) -> None:
-        if weight <= self._total // 8 and args not in self._kept:
-            self._kept[args] = found, weight
+    def _keep(self, key: tuple[object, ...], found: T, weight: int) -> None:
+        if weight <= self._total // 8 and key not in self._kept:
+            self._kept[key] = found, weight
             self.weight += weight
         while self.weight > self._total:
             self.weight -= self._kept.popitem(last=False)[1][1]
+
+
+def exactly(value: object) -> object:
+    """Tells apart what Python calls equal: 1, True, 1.0 and Decimal("1.00")."""
+    if isinstance(value, tuple):
+        return tuple(map(exactly, value))
+    if isinstance(value, int | float | Decimal | datetime.date):
+        return type(value), repr(value)
+    return None

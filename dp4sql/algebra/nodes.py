@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from operator import is_
 from typing import Literal, TypeAlias
 
 from dp4sql.algebra.expr import Expr
@@ -206,6 +208,9 @@ def inputs(node: Node) -> tuple[Node, ...]:
 
 
 def with_inputs(node: Node, new: tuple[Node, ...]) -> Node:
+    """`node` itself when nothing is new: what is known of it by identity stays known."""
+    if all(map(is_, new, inputs(node))):
+        return node
     match node:
         case Scan() | Values() | Series() | Fetched():
             return node
@@ -234,6 +239,7 @@ def walk_nodes(node: Node) -> Iterator[Node]:
         yield from walk_nodes(child)
 
 
+@lru_cache(maxsize=4096)
 def columns(node: Node) -> tuple[tuple[str, Type], ...]:
     """Output column ids and types, in order."""
     match node:
@@ -256,5 +262,6 @@ def columns(node: Node) -> tuple[tuple[str, Type], ...]:
             return ((id, type),)
 
 
+@lru_cache(maxsize=4096)
 def ids(node: Node) -> frozenset[str]:
     return frozenset(id for id, _ in columns(node))

@@ -22,13 +22,14 @@ from dp4sql.algebra.nodes import (
     Select,
     Semi,
     columns,
+    expressions,
     inputs,
     walk_nodes,
     with_inputs,
 )
 from dp4sql.errors import Dp4sqlError, InternalError, Refused, Unsupported, located
 from dp4sql.infer.derive import Derivation, Deriver
-from dp4sql.infer.facts import Facts
+from dp4sql.infer.facts import Facts, uses
 from dp4sql.infer.ranges import Fact
 from dp4sql.infer.reasons import unbounded
 from dp4sql.infer.release import sensitivity
@@ -76,6 +77,8 @@ class Planner:
         def planned(expr: Expr) -> Expr | None:
             return self._scalar(expr) if isinstance(expr, Scalar) else None
 
+        if not any(uses(expr, Scalar) for expr in expressions(node)):
+            return node
         return map_expressions(node, lambda expr: rewrite(expr, planned))
 
     def _scalar(self, expr: Scalar) -> Constant:

@@ -246,7 +246,7 @@ class Aggregates:
             if (agg.function, agg.arg, agg.fraction) == (function, column, fraction):
                 return Col(agg.id, agg.type)
         assert self._whole is not None
-        text, at = self._whole.sql(dialect="postgres"), position(self._whole)
+        text, at = self._whole.sql(dialect="postgres", copy=False), position(self._whole)
         found = Agg(self.fresh(function.split("_")[0]), function, column, type, fraction, text, at)
         self.aggs.append(found)
         return Col(found.id, type)

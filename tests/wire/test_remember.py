@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from dp4sql.catalog import lexer
 from dp4sql.remember import Remembered
 
@@ -34,3 +36,10 @@ def test_long_statements_do_not_gather() -> None:
     for i in range(40):
         lexer.statements(f"select {i}, '{'x' * 100_000}'")
     assert lexer.statements.weight <= lexer.MAX_LENGTH
+
+
+def test_equal_values_of_other_types_are_other_arguments() -> None:
+    remembered = Remembered(lambda values: repr(values), lambda values: 1, 10_000)
+    for values in ((1,), (True,), (1.0,), (Decimal("1.0"),), (Decimal("1.00"),), ((1, "a"),)):
+        assert remembered(values) == repr(values)
+        assert remembered(values) is remembered(values)
