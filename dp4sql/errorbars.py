@@ -19,7 +19,6 @@ import numpy as np
 from dp4sql.algebra.nodes import Node
 from dp4sql.algebra.types import DOUBLE, NUMBERS, Value
 from dp4sql.backends.duckdb import Scratch
-from dp4sql.errors import EngineError
 from dp4sql.mechanisms.explain import report
 from dp4sql.mechanisms.lineage import Lineage, Output, Source
 from dp4sql.mechanisms.replicas import Identifier, Ids, NotSimulated, Replicator, loosened
@@ -154,15 +153,20 @@ class Answer:
     # ------------------------------------------------------------ simulation
 
     def _simulate(self, run: Run) -> tuple[Rows, Widths]:
+        """An answer that is paid for does not fail because of its error bars."""
         final = self._plan.final
         direct = chosen(final, [id for id, _ in self._ids])
-        if self._simulated and direct is None:
-            try:
+        try:
+            if self._simulated and direct is None:
                 return self._combined(run)
-            except (EngineError, NotSimulated) as error:
-                log.info("half-widths were not simulated: %s", error)
-        rows = evaluate(self._scratch, final, self._ids, run)
-        return rows, self._direct(run, *direct) if self._simulated and direct else {}
+            widths = self._direct(run, *direct) if self._simulated and direct else {}
+        except NotSimulated as reason:
+            log.info("half-widths were not simulated: %s", reason)
+            widths = {}
+        except Exception:
+            log.exception("half-widths could not be simulated")
+            widths = {}
+        return evaluate(self._scratch, final, self._ids, run), widths
 
     def _direct(self, run: Run, index: int, picked: list[int]) -> Widths:
         """Rows are bins: each column's formula alone."""

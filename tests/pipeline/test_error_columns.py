@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,6 +15,9 @@ import dp4sql
 from dp4sql.pipeline import Pipeline
 from dp4sql.rows import Released
 from dp4sql.settings import Settings
+from tests.coverage.table import analysts
+
+POLICY = Path(__file__).parents[2] / "policies" / "university.yaml"
 
 BARS = Settings(error_columns=True, reuse="off")
 
@@ -119,6 +124,25 @@ def test_a_notice_sums_the_half_widths_up(pipeline: Pipeline) -> None:
     notices = asyncio.run(pipeline.query(sql)).notices
     (line,) = (n for n in notices if n.startswith("mean: 95 % within about +-"))
     assert line.endswith("(simulated, the median of 8 rows)")
+
+
+def test_analysts_queries_have_error_bars_but_for_selections(
+    database: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = dp4sql.load_policy(POLICY)
+    free = replace(policy, policies=tuple(replace(p, budget=None) for p in policy.policies))
+    opened = dp4sql.open_pipeline(
+        policy=free, database=f"duckdb:///{database}", ledger=tmp_path / "ledger"
+    )
+    unknown = set()
+    for query in analysts():
+        if query.database == "university":
+            released = answer(opened, query.sql)
+            for i, column in enumerate(released.columns):
+                if column.name.endswith("_ci95") and all(row[i] is None for row in released.rows):
+                    unknown.add(column.name)
+    assert unknown == {"lo_ci95", "hi_ci95", "med_ci95"}
+    assert not [record for record in caplog.records if record.name == "dp4sql.errorbars"]
 
 
 # ---------------------------------------------------------------- coverage
