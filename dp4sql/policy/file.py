@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.json_schema import GenerateJsonSchema
 
 from dp4sql.policy.certify import CertifyModel
-from dp4sql.policy.models import DataModel, FileModel, PolicyModel, Section, TableModel
+from dp4sql.policy.models import DataModel, FileModel, PolicyModel, TableModel
 from dp4sql.policy.profiles.models import ProfileModel
 
 
@@ -32,8 +32,6 @@ class PolicyFile(FileModel):
     data: DataModel | None = Field(
         None, description="{refreshed: daily}, when the data changes: repeats show no older answers"
     )
-    defaults: Section = Field(None, description="a mapping: session settings")
-    domains: Section = Field(None, description="a mapping: named public domains")
     profiles: dict[str, ProfileModel] | None = Field(
         None,
         description="{profile: {entity: ..., fields: {...}}}, what may be released of one entity",

@@ -97,8 +97,7 @@ class PolicySet:
     """A checked policy file: what reads it may rely on the checks of `dp4sql.policy`.
 
     `covered` are the tables that some policy names: the only ones a query may read. `extras` holds
-    further sections of the file (certify, profiles, roles ...): plain values, numbers as int or
-    Decimal, or the model that the section has. `refreshed` is how often the data changes by itself.
+    the sections certify and profiles where the file has them. `refreshed` is how often the data changes by itself.
     `lines` knows where each entry stands, for problems found later on. `displaced` are the tables whose
     truncation tells of private rows (`dp4sql.policy.truncation`).
     """

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from dp4sql.policy.certify import load_certify
 from dp4sql.policy.checks import check
@@ -19,13 +19,6 @@ from dp4sql.policy.shape import read_shape
 from dp4sql.policy.source import Source, canonical, read
 from dp4sql.policy.tables import build_schema
 from dp4sql.policy.truncation import check_truncation, displaced_tables, with_cut_parents
-
-SECTIONS: Final = (
-    "certify",
-    "defaults",
-    "domains",
-    "profiles",
-)
 
 
 def load_policy(source: str | os.PathLike[str] | Mapping[str, Any]) -> PolicySet:
@@ -63,7 +56,7 @@ def load_policy(source: str | os.PathLike[str] | Mapping[str, Any]) -> PolicySet
 
 def _extras(file: PolicyFile, loaded: PolicySet, source: Source) -> dict[str, Any]:
     """The further sections; what refers to tables and labels is read where those are sound."""
-    extras = {name: part for name in SECTIONS if (part := getattr(file, name)) is not None}
+    extras: dict[str, Any] = {}
     if file.certify is not None:
         extras["certify"] = load_certify(file.certify, source)
     if file.profiles is not None and not source.reports:

@@ -83,7 +83,6 @@ Scalar = Annotated[Any, PlainValidator(_scalar, json_schema_input_type=str | boo
 Names = Annotated[list[str], Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 Refreshed: TypeAlias = Literal["hourly", "daily", "weekly", "monthly"]
-Section: TypeAlias = dict[str, Any] | None
 
 
 class IntegerDomain(FileModel):

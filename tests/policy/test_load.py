@@ -176,19 +176,6 @@ def test_other_type_names_are_refused(text: str) -> None:
         parse_type(text)
 
 
-def test_sections_of_other_features_keep_their_values_and_lines(tmp_path: Path) -> None:
-    path = tmp_path / "policy.yaml"
-    path.write_text(
-        "tables: {t: {key: [k], columns: {k: integer}}}\n"
-        "policies: {p: {entity: t, epsilon: 1, labels: {t: del}}}\n"
-        "defaults:\n"
-        "  epsilon: 0.5\n"
-    )
-    policies = load_policy(path)
-    assert policies.extras == {"defaults": {"epsilon": Decimal("0.5")}}
-    assert policies.lines.problem(("defaults", "epsilon"), "found", "hint").line == 4
-
-
 def test_the_fingerprint_follows_content_not_spelling(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     text = (

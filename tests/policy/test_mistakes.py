@@ -212,7 +212,7 @@ def written(folder: Path, text: str) -> Path:
         (HEAD + TAIL + "policies: {}\n", 3, 'key "policies" stands twice'),
         (HEAD + "1: x\n" + TAIL, 2, "key 1 is not text"),
         (HEAD + TAIL + "comment: !!python/name:os.system x\n", 3, "the tag"),
-        (HEAD + TAIL + "defaults: &a {again: *a}\n", 3, "an alias that holds itself"),
+        (HEAD + TAIL + "comment: &a {again: *a}\n", 3, "an alias that holds itself"),
         (HEAD + TAIL + "---\n" + TAIL, 3, "not YAML"),
         (HEAD + TAIL + "comment: \x01\n", 1, "not YAML"),
         (
@@ -226,9 +226,8 @@ def written(folder: Path, text: str) -> Path:
 )
 def test_files_that_cannot_be_read(tmp_path: Path, text: str, line: int, found: str) -> None:
     path = written(tmp_path, text)
-    problem = problems(path)[0]
-    assert (problem.file, problem.line) == (str(path), line)
-    assert found in problem.found
+    reported = [(p.file, p.line) for p in problems(path) if found in p.found]
+    assert reported == [(str(path), line)]
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
