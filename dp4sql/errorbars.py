@@ -110,9 +110,8 @@ class Answer:
         self._kinds = [kind(plan, output) for output in outputs]
         self._ids: Ids = tuple((c.id, c.type) for c in plan.columns)
         self._simulated = [i for i, k in enumerate(self._kinds) if k == "simulated"]
-        self._stated = {
-            i: self._width(o.same) for i, o in enumerate(outputs) if self._kinds[i] == "stated"
-        }
+        stated = enumerate(outputs) if settings.error_columns else ()
+        self._stated = {i: self._width(o.same) for i, o in stated if self._kinds[i] == "stated"}
 
     @property
     def light(self) -> bool:

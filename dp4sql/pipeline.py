@@ -78,6 +78,7 @@ from dp4sql.sql.render import Renderer
 log = logging.getLogger(__name__)
 
 WORKERS: Final = 4
+FEW: Final = 256
 
 T = TypeVar("T")
 Rows = list[tuple[Value, ...]]
@@ -365,7 +366,10 @@ class Pipeline:
             match stage:
                 case Release():
                     measured = await self._measured(prepared, index, run.constants, cost, shelf)
-                    rows = await self._aside(output_rows, stage, measured, settings.nonnegative)
+                    shown = (stage, measured, settings.nonnegative)
+                    # A thread costs more than a few rows.
+                    few = sum(map(len, measured.noisy)) <= FEW
+                    rows = output_rows(*shown) if few else await self._aside(output_rows, *shown)
                     run.measured[index], run.tables[index] = measured, (stage.columns, rows)
                 case PublicRead(columns=columns):
                     sql = self._read(prepared, index, run.constants)
