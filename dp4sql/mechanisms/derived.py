@@ -122,8 +122,12 @@ def to_text(entries: Sequence[Entry]) -> str:
 
 
 def from_text(text: str | None) -> list[Entry]:
-    rows = json.loads(text) if text else []
-    return [Entry(frozenset(where), tuple(keys), measures) for where, keys, measures in rows]
+    """No entries where somebody wrote something else there."""
+    try:
+        rows = json.loads(text) if text else []
+        return [Entry(frozenset(where), tuple(keys), dict(found)) for where, keys, found in rows]
+    except (TypeError, ValueError):
+        return []
 
 
 # ---------------------------------------------------------------- deriving

@@ -29,6 +29,7 @@ from dp4sql.mechanisms.stages import Plan, Price, Release
 from dp4sql.mechanisms.stored import (
     MOST_ROWS,
     Identity,
+    Stored,
     Unkeepable,
     decode,
     digest,
@@ -111,7 +112,7 @@ class Shelf:
         self, stage: Release, wanted: View, entry: Entry, scales: Sequence[Fraction]
     ) -> Found | None:
         texts = [self.kept.find(entry.measures[measure]) for measure in wanted.measures]
-        parts = [decode(text) for text in texts if text is not None]
+        parts = [part for text in texts if text is not None and (part := _read(text)) is not None]
         if len(parts) < len(texts) or put_together(parts) is None:
             return None
         if any(part.scale > scale for part, scale in zip(parts, scales, strict=True)):
@@ -152,9 +153,9 @@ class Shelf:
         present = [text for text in texts if text is not None]
         if not present or len(present) < len(scales):
             return
-        parts = [decode(text) for text in present]
+        parts = [part for text in present if (part := _read(text)) is not None]
         measured = put_together(parts)
-        if measured is None:
+        if measured is None or len(parts) < len(present):
             return
         if any(part.scale > scale for part, scale in zip(parts, scales, strict=True)):
             self.coarser.add(index)
@@ -193,8 +194,9 @@ class Shelf:
     def _better(self, new: Iterable[tuple[str, str, Fraction]]) -> Iterator[tuple[str, str]]:
         """The new measurements that have no more noise than those kept under their keys."""
         for key, text, scale in new:
-            present = self.kept.find(key)
-            if present is None or decode(present).scale >= scale:
+            text_now = self.kept.find(key)
+            present = None if text_now is None else _read(text_now)
+            if present is None or present.scale >= scale:
                 yield key, text
 
     # ------------------------------------------------------------ words
@@ -227,6 +229,15 @@ class Shelf:
         if self.coarser:
             said.append("a noisier answer is kept already; this one is new, and charged")
         return [*said, *self.notices]
+
+
+def _read(text: str) -> Stored | None:
+    """None where somebody wrote something else there: then it is asked anew."""
+    try:
+        return decode(text)
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        log.error("a release that is kept beside the ledger cannot be read")
+        return None
 
 
 def _moment(at: str) -> str:

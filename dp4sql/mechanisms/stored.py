@@ -122,7 +122,10 @@ def encode(stored: Stored) -> str:
 
 def decode(text: str) -> Stored:
     at, scale, keys, values = json.loads(text)
-    return Stored(at, Fraction(scale), tuple(_column(*key) for key in keys), tuple(values))
+    columns = tuple(_column(*key) for key in keys)
+    if any(len(column) != len(values) for column in columns):
+        raise ValueError("keys and values of different length")
+    return Stored(at, Fraction(scale), columns, tuple(map(int, values)))
 
 
 def _tag(column: Sequence[Value]) -> str:
@@ -188,6 +191,6 @@ def taken_apart(
 
 def put_together(parts: Sequence[Stored]) -> Measured | None:
     """None where the parts have different bins: the data changed in between, and nobody said so."""
-    if any(part.keys != parts[0].keys for part in parts):
+    if not parts or any(part.keys != parts[0].keys for part in parts):
         return None
     return Measured(parts[0].keys, tuple(part.values for part in parts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import sqlite3
 import subprocess
 import sys
 import uuid
@@ -310,6 +311,17 @@ def test_every_type_of_key_comes_back_as_it_was() -> None:
     for mixed in ((1, "a"), (True, 1), (datetime.time(1),)):
         with pytest.raises(Unkeepable):
             encode(replace(kept, keys=(mixed,)))
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '["x", "1/0", [], []]', '["x", "1", [["int", [1]]], []]']
+)
+def test_what_cannot_be_read_is_asked_anew(pipeline: Pipeline, content: str) -> None:
+    ask(pipeline, MAJORS)
+    with sqlite3.connect(pipeline.ledger.where) as db:
+        db.execute("UPDATE kept SET content = ?", (content,))
+    assert "shown again" not in said(ask(pipeline, MAJORS))
+    assert "shown again" in said(ask(pipeline, MAJORS))
 
 
 def test_an_answer_that_cannot_be_kept_is_given(
