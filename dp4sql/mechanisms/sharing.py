@@ -57,10 +57,11 @@ def _variance(plan: Measuring, id: str, epsilons: Mapping[str, Fraction]) -> Fra
     parts = [plan.measurements[i] for i in column.measurements]
     total = parts[0].quantity
     factors = [total.unit, total.center][: len(parts)]
-    return _moving(plan) ** 2 * sum(
-        ((f * _scale(m, epsilons)) ** 2 for f, m in zip(factors, parts, strict=True)), Fraction(0)
-    )
+    share = Fraction(1, max(1, _moving(plan)))
+    scales = (_scale(m, epsilons, share) for m in parts)
+    return sum(((f * s) ** 2 for f, s in zip(factors, scales, strict=True)), Fraction(0))
 
 
-def _scale(m: Measurement, epsilons: Mapping[str, Fraction]) -> Fraction:
-    return max((bound / epsilons[p] for p, bound in m.bounds.items()), default=Fraction(0))
+def _scale(m: Measurement, epsilons: Mapping[str, Fraction], share: Fraction) -> Fraction:
+    asked = (m.scale(p, epsilons[p], share) for p, bound in m.bounds.items() if bound)
+    return max(asked, default=Fraction(0))
