@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -93,7 +94,7 @@ async def _open_certify(env: Environment, given: Arguments) -> Opened:
         if kept is not None:
             return _restored(kept)
         found = await release(env, request, cost)
-        rows = [_row(env.policies, request, i, outcome) for i, outcome in enumerate(found, 1)]
+        rows = await asyncio.to_thread(_rows, env.policies, request, found)
         if losses:
             env.kept.keep(key, json.dumps(rows, default=str))
         return rows
@@ -108,7 +109,11 @@ async def _open_certify(env: Environment, given: Arguments) -> Opened:
 async def _priced(env: Environment, given: Arguments) -> tuple[Request, Price]:
     request = read_request(env.policies, given)
     made = await batches(env, plan(env.policies, request))
-    return request, price(env.policies, env.epsilons, request, made)
+    return request, await asyncio.to_thread(price, env.policies, env.epsilons, request, made)
+
+
+def _rows(policies: PolicySet, request: Request, found: Sequence[Outcome]) -> Rows:
+    return [_row(policies, request, i, outcome) for i, outcome in enumerate(found, 1)]
 
 
 def _row(policies: PolicySet, request: Request, ordinal: int, found: Outcome) -> tuple[Value, ...]:

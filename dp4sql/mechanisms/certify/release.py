@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -39,6 +40,10 @@ def coin() -> Fraction:
 async def release(env: Environment, request: Request, price: Price) -> list[Outcome]:
     """Reads private rows: its losses must have been charged."""
     exact = [await part.batch.integers(env) for part in price.parts]
+    return await asyncio.to_thread(_released, request, price, exact)
+
+
+def _released(request: Request, price: Price, exact: Sequence[Sequence[int]]) -> list[Outcome]:
     if price.sparse is not None:
         return _sparse(request, price, price.sparse, exact)
     found: list[tuple[Statement, Priced, int, Evidence]] = []
