@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TypeAlias
 
-from dp4sql.algebra.expr import Col
+from dp4sql.algebra.expr import Col, Interval_
 from dp4sql.algebra.nodes import Fetched, Node, Project
 from dp4sql.algebra.types import INTEGERS, Type, Value
 from dp4sql.backends.duckdb import Scratch
@@ -13,7 +15,6 @@ from dp4sql.mechanisms.release import Measured, fit
 from dp4sql.mechanisms.stages import Release
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.render import Renderer
-from dp4sql.sql.scalars import literal
 
 Rows: TypeAlias = list[tuple[Value, ...]]
 Ids: TypeAlias = tuple[tuple[str, Type], ...]
@@ -71,15 +72,30 @@ def chosen(node: Node, wanted: list[str]) -> tuple[int, list[int]] | None:
     return node.stage, [index.index(id) for id in wanted]
 
 
-def table(columns: Ids, rows: Rows) -> tuple[list[str], str]:
-    """Column definitions and VALUES of released rows, each with its number in a last column."""
+def table(columns: Ids, rows: Rows) -> tuple[list[str], list[list[str | None]]]:
+    """Column definitions and released values as texts, with each row's number in a last column."""
     definitions = [f"c{i} {scratch_type(type)}" for i, (_, type) in enumerate(columns)]
-    cells = (
-        "".join(f"{literal(v, t, DUCKDB)}, " for v, (_, t) in zip(row, columns, strict=True))
-        for row in rows
-    )
-    values = ", ".join(f"({texts}{number})" for number, texts in enumerate(cells))
-    return [*definitions, f"c{len(columns)} BIGINT"], values
+    texts = [[_text(row[i]) for row in rows] for i in range(len(columns))]
+    return [*definitions, f"c{len(columns)} BIGINT"], [*texts, [str(i) for i in range(len(rows))]]
+
+
+def _text(value: Value) -> str | None:
+    """What a cast in DuckDB reads back as it was."""
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case Decimal():
+            return f"{value:f}"
+        case float():
+            return repr(value)
+        case datetime.datetime():
+            return value.isoformat(sep=" ")
+        case Interval_():
+            return f"{value.months} months {value.days} days {value.micros} microseconds"
+        case _:
+            return str(value)
 
 
 def scratch_type(type: Type) -> str:

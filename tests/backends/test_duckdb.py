@@ -118,13 +118,12 @@ def test_unknown_engines(url: str) -> None:
 
 def test_scratch_tables_last_for_one_evaluation() -> None:
     scratch = Scratch()
-    tables = {
-        "stage0": (["c0 HUGEINT", "c1 VARCHAR"], "(170141183460469231731687303715884105727, 'a')")
-    }
-    assert scratch.evaluate(tables, "SELECT c0, c1 FROM stage0") == [(2**127 - 1, "a")]
-    assert scratch.evaluate({"stage0": (["c0 INTEGER"], "")}, "SELECT COUNT(*) FROM stage0") == [
-        (0,)
-    ]
+    columns: list[list[str | None]] = [[str(2**127 - 1), None], ["it's", ""]]
+    tables = {"stage0": (["c0 HUGEINT", "c1 VARCHAR"], columns)}
+    found = scratch.evaluate(tables, "SELECT c0, c1 FROM stage0")
+    assert found == [(2**127 - 1, "it's"), (None, "")]
+    empty: tuple[list[str], list[list[str | None]]] = (["c0 INTEGER"], [[]])
+    assert scratch.evaluate({"stage0": empty}, "SELECT COUNT(*) FROM stage0") == [(0,)]
     with pytest.raises(EngineError):
         scratch.evaluate({}, "SELECT * FROM stage0")
 
