@@ -43,7 +43,7 @@ IDLE, BUSY = 1000, 100
 
 def tps(place: Place, mode: str, clients: int, seconds: float) -> float:
     if mode == "asyncpg":
-        return len(load.latencies(place, "SELECT 1", clients, seconds)) / seconds
+        return load.asked(place, "SELECT 1", clients, seconds).count / seconds
     return load.pgbench(place, "SELECT 1", mode, clients, seconds)
 
 
@@ -86,12 +86,12 @@ def released(memory: Place, disk: Place, seconds: float, rounds: int) -> Iterato
     yield f"| *more than the engine alone* | **{(extra - base) * 1e3:.2f}** |"
     yield f"| the release through the proxy, ledger on disk | {full * 1e3:.2f} |"
     yield f"| *of it the fsync of the ledger* | {(full - extra) * 1e3:.2f} |"
-    many = len(load.latencies(disk, RELEASED, 16, seconds, (FRESH,))) / seconds
+    many = load.asked(disk, RELEASED, 16, seconds, (FRESH,)).count / seconds
     yield f"| a release, 16 sessions at once, ledger on disk (1 / throughput) | {1e3 / many:.2f} |"
 
 
 def _median(place: Place, clients: int, seconds: float) -> float:
-    return statistics.median(load.latencies(place, RELEASED, clients, seconds, (FRESH,)))
+    return load.asked(place, RELEASED, clients, seconds, (FRESH,)).median
 
 
 def _median_of(engine: duckdb.DuckDBPyConnection, seconds: float) -> float:

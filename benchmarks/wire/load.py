@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import asyncpg
@@ -34,16 +36,24 @@ def pgbench(place: Place, sql: str, mode: str, clients: int, seconds: float) -> 
     return float(found[1])
 
 
-def latencies(
+@dataclass(frozen=True)
+class Measured:
+    """How many statements were answered, and how many seconds the median one took."""
+
+    count: int
+    median: float
+
+
+def asked(
     place: Place, sql: str, clients: int, seconds: float, settings: Sequence[str] = ()
-) -> list[float]:
-    """Seconds that each statement took, prepared and over asyncpg, on `clients` connections at once."""
+) -> Measured:
+    """One prepared statement over asyncpg, again and again on `clients` connections at once."""
     given = [place.url, sql, clients, seconds, *settings]
     said = subprocess.run(
         [sys.executable, "-m", __name__, json.dumps(given)],
         check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2],
     )  # fmt: skip
-    return list(map(float, json.loads(said.stdout)))
+    return Measured(**json.loads(said.stdout))
 
 
 async def _loop(url: str, sql: str, until: float, settings: Sequence[str]) -> list[float]:
@@ -66,4 +76,5 @@ async def _loops(url: str, sql: str, clients: int, seconds: float, *settings: st
 
 
 if __name__ == "__main__":
-    print(json.dumps(uvloop.run(_loops(*json.loads(sys.argv[1])))))
+    taken = uvloop.run(_loops(*json.loads(sys.argv[1])))
+    print(json.dumps({"count": len(taken), "median": statistics.median(taken)}))
