@@ -59,7 +59,7 @@ QUESTIONS: Final = (
     Question(
         "people",
         "One person's profile for a language model: private facts become random categories.",
-        "SELECT field, action, value\nFROM dp4sql.release_profile(entity => 'u17', epsilon => 8)",
+        "SELECT field, action, value\nFROM dp4sql.release_profile(entity => 'u17', epsilon => 4)",
     ),
 )
 
