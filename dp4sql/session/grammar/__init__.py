@@ -6,31 +6,23 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from dp4sql.catalog.lexer import Statement
-from dp4sql.errors import InvalidParameter, ReadOnly, Refused, Unsupported
+from dp4sql.errors import ReadOnly, Refused, Unsupported
 from dp4sql.session.commands import (
     ALL,
-    Begin,
     CloseCursor,
     Command,
-    Commit,
     Copy,
     Deallocate,
     Declare,
-    Discard,
     ExecutePrepared,
     Explain,
     Fetch,
     Ignored,
     Prepare,
-    Release,
-    Reset,
-    Rollback,
-    RollbackTo,
     Savepoint,
     Select,
-    Set,
-    Show,
 )
+from dp4sql.session.grammar import settings, transactions
 from dp4sql.session.reader import Reader
 
 
@@ -70,163 +62,6 @@ def _read_only(what: str) -> ReadOnly:
     )
 
 
-# ------------------------------------------------------------------ transactions
-
-
-def _begin(read: Reader) -> Command:
-    read.accept("WORK") or read.accept("TRANSACTION")
-    return Begin(_modes(read))
-
-
-def _start(read: Reader) -> Command:
-    read.expect("TRANSACTION")
-    return Begin(_modes(read))
-
-
-def _modes(read: Reader) -> dict[str, str]:
-    """ISOLATION LEVEL x, READ WRITE | ONLY, [NOT] DEFERRABLE. Only the level is kept: all only read."""
-    modes: dict[str, str] = {}
-    while not read.at_end():
-        if read.accept("ISOLATION", "LEVEL"):
-            modes["transaction_isolation"] = _level(read)
-        elif not any(read.accept(*mode.split()) for mode in _ACCESS_MODES):
-            raise read.unexpected()
-        read.accept(",")
-    return modes
-
-
-_ACCESS_MODES: Final = ("READ WRITE", "READ ONLY", "DEFERRABLE", "NOT DEFERRABLE")
-_LEVELS: Final = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
-
-
-def _level(read: Reader) -> str:
-    for level in _LEVELS:
-        if read.accept(*level.split()):
-            return level.lower()
-    raise read.unexpected()
-
-
-def _commit(read: Reader) -> Command:
-    if read.accept("PREPARED"):
-        raise _two_phase()
-    return Commit(_chain(read))
-
-
-def _rollback(read: Reader) -> Command:
-    if read.accept("PREPARED"):
-        raise _two_phase()
-    read.accept("WORK") or read.accept("TRANSACTION")
-    if read.accept("TO"):
-        read.accept("SAVEPOINT")
-        return RollbackTo(read.last_name())
-    return Rollback(_chain(read))
-
-
-def _chain(read: Reader) -> bool:
-    read.accept("WORK") or read.accept("TRANSACTION")
-    chain = read.accept("AND", "CHAIN")
-    chain or read.accept("AND", "NO", "CHAIN")
-    read.expect_end()
-    return chain
-
-
-def _two_phase() -> Unsupported:
-    return Unsupported("two-phase commit is not supported", hint="Nothing is written here.")
-
-
-def _release(read: Reader) -> Command:
-    read.accept("SAVEPOINT")
-    return Release(read.last_name())
-
-
-# ------------------------------------------------------------------ settings
-
-
-def _set(read: Reader) -> Command:
-    if read.accept("SESSION", "CHARACTERISTICS", "AS", "TRANSACTION"):
-        return Set({f"default_{name}": value for name, value in _modes(read).items()})
-    if read.accept("TRANSACTION"):
-        if read.accept("SNAPSHOT"):
-            raise Unsupported(
-                "snapshots are not supported", hint="Leave SET TRANSACTION SNAPSHOT out."
-            )
-        return Set(dict(_modes(read)), local=True)
-    if read.accept("CONSTRAINTS"):
-        return Ignored("SET CONSTRAINTS")
-    local = read.accept("LOCAL")
-    local or read.accept("SESSION")
-    name = _special_name(read)
-    if name in ("role", "session_authorization"):
-        return _no_other_role(read)
-    return Set({name: _value(read)}, local)
-
-
-def _special_name(read: Reader) -> str:
-    """The setting that is to change, read up to its value."""
-    for words, name in ((("TIME", "ZONE"), "timezone"), (("NAMES",), "client_encoding")):
-        if read.accept(*words):
-            return name
-    for words, name in ((("ROLE",), "role"), (("AUTHORIZATION",), "session_authorization")):
-        if read.accept(*words):
-            read.accept("=") or read.accept("TO")
-            return name
-    name = read.setting()
-    if not (read.accept("=") or read.accept("TO")):
-        raise read.unexpected()
-    return name
-
-
-def _value(read: Reader) -> str | None:
-    if read.accept("DEFAULT") or read.accept("LOCAL"):
-        read.expect_end()
-        return None
-    if read.accept("INTERVAL"):
-        raise InvalidParameter(
-            "time zones as intervals are not supported", hint="SET TIME ZONE 'Europe/Berlin'"
-        )
-    return read.list_of_values()
-
-
-def _no_other_role(read: Reader) -> Command:
-    if read.accept("NONE") or read.accept("DEFAULT"):
-        return Ignored("SET")
-    raise Refused("a session cannot change its role", hint="Log in as the other user.")
-
-
-def _show(read: Reader) -> Command:
-    for words, name in (
-        (("TIME", "ZONE"), "timezone"),
-        (("TRANSACTION", "ISOLATION", "LEVEL"), "transaction_isolation"),
-        (("SESSION", "AUTHORIZATION"), "session_authorization"),
-    ):
-        if read.accept(*words):
-            read.expect_end()
-            return Show(name)
-    name = read.setting()
-    read.expect_end()
-    return Show(name)
-
-
-def _reset(read: Reader) -> Command:
-    if read.accept("ALL"):
-        return Reset(None)
-    if read.accept("ROLE") or read.accept("SESSION", "AUTHORIZATION"):
-        return Ignored("RESET")
-    if read.accept("TIME", "ZONE"):
-        return Reset("timezone")
-    name = read.setting()
-    read.expect_end()
-    return Reset(name)
-
-
-def _discard(read: Reader) -> Command:
-    for what in ("ALL", "PLANS", "SEQUENCES", "TEMPORARY", "TEMP"):
-        if read.accept(what):
-            read.expect_end()
-            return Discard(what)
-    raise read.unexpected()
-
-
 # ------------------------------------------------------------------ EXPLAIN, PREPARE
 
 
@@ -262,7 +97,7 @@ def _query(read: Reader) -> Statement:
 
 def _prepare(read: Reader) -> Command:
     if read.accept("TRANSACTION"):
-        raise _two_phase()
+        raise transactions.two_phase()
     name = read.name()
     types = tuple(read.list_in_brackets()) if read.accept("(") else ()
     read.expect("AS")
@@ -410,18 +245,18 @@ _COMMANDS: Final[dict[str, Callable[[Reader], Command]]] = {
     "WITH": _select,
     "VALUES": _select,
     "TABLE": _select,
-    "BEGIN": _begin,
-    "START": _start,
-    "COMMIT": _commit,
-    "END": _commit,
-    "ROLLBACK": _rollback,
-    "ABORT": _rollback,
+    "BEGIN": transactions.begin,
+    "START": transactions.start,
+    "COMMIT": transactions.commit,
+    "END": transactions.commit,
+    "ROLLBACK": transactions.rollback,
+    "ABORT": transactions.rollback,
     "SAVEPOINT": lambda read: Savepoint(read.last_name()),
-    "RELEASE": _release,
-    "SET": _set,
-    "SHOW": _show,
-    "RESET": _reset,
-    "DISCARD": _discard,
+    "RELEASE": transactions.release,
+    "SET": settings.set_,
+    "SHOW": settings.show,
+    "RESET": settings.reset,
+    "DISCARD": settings.discard,
     "EXPLAIN": _explain,
     "PREPARE": _prepare,
     "EXECUTE": _execute,
