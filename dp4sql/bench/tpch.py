@@ -80,7 +80,7 @@ async def _run(pipeline: Pipeline, clock: Clock, query: Query, run: int, found: 
     """Plain and private take turns, so that what else the machine does meets both."""
     truth, seconds = await plain(pipeline.backend, query)
     answer, stages = await private(pipeline, clock, query, run)
-    found.seconds.append({"plain": seconds, **stages})
+    found.seconds.append({**seconds, **stages})
     found.private = "charge" in stages
     found.errors.append(quantiles(errors(truth, answer, query.keys)))
 
