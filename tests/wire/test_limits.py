@@ -6,12 +6,15 @@ import contextlib
 import os
 import signal
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dp4sql.budget.ledger import Ledger
 from dp4sql.session import prepared
 from dp4sql.wire import messages as m
 from tests.wire.live import (
@@ -29,6 +32,7 @@ from tests.wire.live import (
     startup,
 )
 
+ROOT = Path(__file__).parents[2]
 PRIVATE = "select count(*) from student"
 
 
@@ -261,3 +265,41 @@ def test_an_error_inside_the_proxy_is_one_statement_s(
         assert found["C"] == "XX000"
         assert "secret" not in str(found)
     assert answers(raw, PRIVATE)
+
+
+# ------------------------------------------------------------------ a full disk
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from tests.wire.live import proxy
+
+folder = Path(sys.argv[1])
+with proxy(folder) as running:
+    running.call(running.pipeline.start())
+    largest = max(file.stat().st_size for file in folder.glob("*ledger*"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest + 40_000, resource.RLIM_INFINITY))
+    print(running.port, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_full_disk_ends_the_answers_and_not_the_session(tmp_path: Path) -> None:
+    """A limit on file size stands for the disk. Every answer has its charge."""
+    command = [sys.executable, "-c", FULL, str(tmp_path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with Raw(int(process.stdout.readline())) as client:
+            client.log_in()
+            assert ask(client, "set dp4sql.reuse = off") == ""
+            states = [ask(client, PRIVATE) for _ in range(150)]
+            assert ask(client, "show application_name") == ""
+        process.stdin.close()
+    answered = states.count("")
+    assert 0 < answered < 150
+    assert set(states) == {"", "58030"}
+    charges = [e for e in Ledger(tmp_path / "test.ledger").entries() if e.kind == "charge"]
+    assert len({e.query for e in charges}) == answered
