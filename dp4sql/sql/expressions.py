@@ -27,6 +27,7 @@ from dp4sql.errors import (
     DatatypeMismatch,
     Dp4sqlError,
     InvalidText,
+    NumberOutOfRange,
     Unsupported,
 )
 from dp4sql.sql import literals
@@ -255,6 +256,16 @@ class Expressions:
         return folded if folded is not None else Call(op, (left, right), result)
 
     def _time_arithmetic(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
+        try:
+            return self._moved(op, left, right, at)
+        except (ValueError, OverflowError):
+            raise NumberOutOfRange(
+                "date out of range",
+                hint="Dates lie in the years 1 to 9999.",
+                position=position(at),
+            ) from None
+
+    def _moved(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
         if op == "+" and right.type.kind in TIMES:
             left, right = right, left
         if left.type.kind in TIMES and untyped(right):

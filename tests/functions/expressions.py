@@ -138,6 +138,7 @@ REFUSED: Final = r"""
 random() | now() | current_date | t ~ 'a' | t similar to 'a%' | t like w | concat_ws('-', t, w) | initcap(t)
 d::text | r::text | concat(d, 'x') | n / m || t | ts::timestamp(0) | extract(hour from day) | round(d, 2)
 date_trunc('century', ts) | i & j | ~i | t collate "C" | t like 'a!%' escape '!' | i between symmetric 7 and 0
+date '9999-12-31' + interval '1 year' | date '0001-01-01' - 1 | date '9999-12-31' + 1000000000000
 md5(t) | lpad(t, 8, '*') | ts - ts | d % e | '1e400'::double precision | '70000'::smallint | 1e2000 + n
 """
 
