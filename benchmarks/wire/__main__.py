@@ -47,6 +47,24 @@ def tps(place: Place, mode: str, clients: int, seconds: float) -> float:
     return load.pgbench(place, "SELECT 1", mode, clients, seconds)
 
 
+def processor(places: dict[str, Place], seconds: float) -> Iterator[str]:
+    """Microseconds of processor time that a server's own process takes for SELECT 1."""
+    yield "| server | " + " | ".join(f"{mode}, {n}" for mode, n in CASES) + " |"
+    yield "|---" * (len(CASES) + 1) + "|"
+    for name in places.keys() - {"Postgres"}:
+        cells = []
+        for mode, n in CASES:
+            before = _processor(places[name].process)
+            count = tps(places[name], mode, n, seconds) * seconds
+            cells.append((_processor(places[name].process) - before) / count * 1e6)
+        yield f"| {name} | " + " | ".join(f"{x:.0f}" for x in cells) + " |"
+
+
+def _processor(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def throughput(places: dict[str, Place], rounds: int, seconds: float) -> Iterator[str]:
     """SELECT 1 everywhere, in turns, so that whatever else the machine does meets all alike."""
     direct = "Postgres"
@@ -156,6 +174,8 @@ def figures(rounds: int, seconds: float) -> Iterator[str]:
         yield WITH_BOUNCER if bouncer else WITHOUT_BOUNCER
         tps(memory, "simple", 1, 1)  # starts the Postgres beside it
         yield from throughput(places, rounds, seconds)
+        yield PROCESSOR
+        yield from processor(places, seconds)
         yield "\n## A released count\n"
         yield RELEASE
         yield from released(memory, disk, seconds, rounds)
@@ -177,6 +197,10 @@ Postgres beside it has answered them once.
 WITHOUT_BOUNCER: Final = (
     WITH_BOUNCER + "pgbouncer is not installed here: the comparison is with Postgres alone.\n"
 )
+PROCESSOR: Final = """
+The same as processor time of the server's own process, in microseconds a statement, which depends
+less on what else the machine does. pgbouncer has a Postgres behind it, whose time is not counted.
+"""
 RELEASE: Final = f"""`{RELEASED}` over asyncpg, prepared, a fresh release each time: charged,
 read, noised. The engine is DuckDB with 1,000 rows.
 """
