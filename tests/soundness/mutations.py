@@ -1,6 +1,8 @@
 """Deliberate mistakes in the rules, and in how their SQL is rendered, each a small change of one source text.
 
 A mutation that is not found exactly once in its module is stale and fails the run: the list follows the code.
+Mistakes that the oracle does not find in time are pinned instead (tests/soundness/test_departures.py): a declared range
+taken for a proof, and NULLs taken to tell joined rows apart.
 """
 
 from __future__ import annotations
@@ -94,7 +96,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("D5: any join hangs on one row", "if below and above and facts.key_join(child, parent, pairs):", "if below and above:"),
         ("D4: one row a value of any grouping column", "if not keys or frozenset(keys) <= on:", "if not keys or frozenset(keys) & on:"),
         ("freq: joined rows keep their frequency", "times(facts.freq(node.left, x1, nulls), facts.freq(node.right, firm2 | k2))", "facts.freq(node.left, x1, nulls)"),
-        ("freq: NULLs tell joined rows apart", "_firm(facts, side, x) if nulls else x", "x"),
         ("freq: a declared frequency holds for NULL", "names = frozenset(n for n in names if not table.columns[n].nullable)", "names = frozenset(names)"),
         ("freq: DISTINCT of many columns is one", "return 1 if ids(child) <= on else", "return 1 if ids(child) & on else"),
         ("freq: UNION ALL does not add", "return plus(\n                facts.freq(left", "return most(\n                facts.freq(left"),
