@@ -29,7 +29,10 @@ class Mutation:
     @property
     def shows_in_answers(self) -> bool:
         """Whether the bound stays right and what is read does not."""
-        return self.module.startswith("dp4sql.sql.") or self.module == "dp4sql.mechanisms.bins"
+        return self.module.startswith("dp4sql.sql.") or self.module in (
+            "dp4sql.mechanisms.bins",
+            "dp4sql.mechanisms.origin",
+        )
 
 
 def _in(module: str, *changes: tuple[str, str, str]) -> tuple[Mutation, ...]:
@@ -130,6 +133,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     *_in(
         "dp4sql.mechanisms.bins",
         ("an outer join pads no bin", "nullable = column.nullable or leaf in self.origin.padded", "nullable = column.nullable"),
+    ),
+    *_in(
+        "dp4sql.mechanisms.origin",
         ("a filter on a private column drops bins", "if not padded:\n                found.conditions +=", "if True:\n                found.conditions +="),
     ),
     *_in(
