@@ -94,7 +94,13 @@ class SparkBackend:
 
 
 def _run(session: Any, sql: str, tag: str, width: int) -> PrivateRows:
-    session.addTag(tag)
+    # Sessions know tags, too, but those of this process find no job by them.
+    add, remove = (
+        (session.addTag, session.removeTag)
+        if _remote(session)
+        else (session.sparkContext.addJobTag, session.sparkContext.removeJobTag)
+    )
+    add(tag)
     try:
         rows = session.sql(sql).collect()
     except Exception as error:
@@ -104,16 +110,22 @@ def _run(session: Any, sql: str, tag: str, width: int) -> PrivateRows:
         log.error("query failed: %s\n%s", error, sql)
         raise query_failed() from None
     finally:
-        session.removeTag(tag)
+        remove(tag)
     return PrivateRows(list(zip(*rows, strict=True)) or [()] * width)
 
 
 async def _stopped(job: Future[PrivateRows], session: Any, tag: str) -> None:
     """Interrupt until it counts: one that comes before the job has begun is forgotten."""
     job.cancel()
+    remote = _remote(session)
+    interrupt = session.interruptTag if remote else session.sparkContext.cancelJobsWithTag
     while not job.done():
-        await asyncio.to_thread(session.interruptTag, tag)
+        await asyncio.to_thread(interrupt, tag)
         await asyncio.sleep(0.05)
+
+
+def _remote(session: Any) -> bool:
+    return not isinstance(session, SparkSession)
 
 
 # ---------------------------------------------------------------- opening
