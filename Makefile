@@ -1,18 +1,19 @@
-# make demo    three data sets, proxies and five answers to look at     SCALE=1  SERVE=1
-# make test    the checks and the tests
-# make check   style, types and import rules
-# make engines the engines' tests against Postgres 13 to 18 (needs npm) and Spark (needs Java)
-# make bench   TPC-H plain and private: times, errors, figures         SCALE=0.1 RUNS=10
-# make bench-wire  the protocol beside Postgres and pgbouncer        ROUNDS=5
-# make bench-peers  other systems on the same queries and rows    PEERS_SCALE=0.1
-# make bench-accuracy  errors of answers, and of their error bars  RUNS=10
-# make bench-certify  certified statements beside the PrivCert paper's figures
+# make demo            three data sets and proxies, five answers to look at      SCALE=1 SERVE=1
+# make test            the checks and the tests
+# make check           style, types and import rules
+# make engines         the engines' tests against Postgres 13 to 18 (needs npm) and Spark (needs Java)
+# make bench           TPC-H plain and private: times, errors, figures      SCALE=0.1 RUNS=10
+# make bench-wire      the protocol beside Postgres and pgbouncer           ROUNDS=5
+# make bench-peers     other systems on the same queries and rows           PEERS_SCALE=0.1
+# make bench-accuracy  errors of answers, and of their error bars           RUNS=10
+# make bench-certify   certified statements beside the PrivCert paper's figures
 # make bench-planning  milliseconds to parse, analyse and render TPC-H
-# make bench-profile  profile releases on a population with a known law
-# make soak    16 clients on two proxies and one budget,               ATTEMPTS=5000
-#              random queries against the promised bounds, then        MINUTES=10
-#              mistakes in the rules that it must find in time         WITHIN=120
-# make soak-clients  the clients' own test suites and a fuzzer on the protocol, part of soak   FUZZ=60
+# make bench-profile   profile releases on a population with a known law
+# make soak            16 clients on two proxies and one budget,            ATTEMPTS=5000
+#                      random queries against the promised bounds, then     MINUTES=10
+#                      mistakes in the rules that it must find in time      WITHIN=120
+# make soak-clients    clients' own test suites and a fuzzer, a part of soak        FUZZ=60
+# make clean           removes .venv, .demo and .peers
 #
 # Each makes its own environment in .venv the first time, from Python 3.11 or later.
 
