@@ -130,7 +130,7 @@ class Aggregates:
                 name = (e.sql_name() if hasattr(e, "sql_name") else type(e).__name__).lower()
                 raise Unsupported(
                     f"aggregate {WRITTEN.get(name, name)} is not supported",
-                    hint="Supported: COUNT, SUM, AVG, MIN, MAX, VARIANCE, STDDEV, PERCENTILE_CONT, "
+                    hint="Supported: COUNT, SUM, AVG, MIN, MAX, MEDIAN, VARIANCE, STDDEV, PERCENTILE_CONT, "
                     "PERCENTILE_DISC, BOOL_AND, BOOL_OR.",
                     position=position(e),
                 )

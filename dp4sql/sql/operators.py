@@ -51,6 +51,16 @@ SUGGESTED: Final = (
     "position",
     "replace",
     "concat",
+    "count",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "median",
+    "variance",
+    "stddev",
+    "percentile_cont",
+    "percentile_disc",
 )
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import TokenType
+from sqlglot.tokens import Token, TokenType
 
 from dp4sql.errors import ReadOnly, SyntaxError_, Unsupported
+from dp4sql.sql import strict
 
 MAX_LENGTH = 1_000_000
+_POSTGRES: Final = Postgres()
 _NUMBER_AND_UNIT: Final = re.compile(r"\s*-?\d+(\.\d+)?\s*[a-zA-Z]*\s*")
 
 
@@ -24,8 +26,10 @@ def parse(sql: str) -> exp.Expr:
     if len(sql) > MAX_LENGTH:
         raise Unsupported(f"statement longer than {MAX_LENGTH} characters")
     try:
-        found = [tree for tree in sqlglot.parse(sql, read="postgres") if tree is not None]
-        _whole_intervals(sql)
+        tokens = _POSTGRES.tokenize(sql)
+        found = [tree for tree in _POSTGRES.parser().parse(tokens, sql) if tree is not None]
+        _whole_intervals(sql, tokens)
+        strict.whole(tokens)
     except ParseError as error:
         raise _syntax(error, sql) from None
     except (TokenError, RecursionError):
@@ -40,14 +44,15 @@ def parse(sql: str) -> exp.Expr:
             hint="Send one statement at a time.",
             position=position(found[1]),
         )
-    return _only_queries(found[0])
+    query = _only_queries(found[0])
+    strict.conditions(query, tokens)
+    return query
 
 
-def _whole_intervals(sql: str) -> None:
+def _whole_intervals(sql: str, tokens: Sequence[Token]) -> None:
     """sqlglot keeps one number and its unit of INTERVAL '1 day 02:00' and drops the rest."""
     if "interval" not in sql.lower():
         return
-    tokens = sqlglot.tokenize(sql, read="postgres")
     for word, text in itertools.pairwise(tokens):
         if word.token_type != TokenType.INTERVAL or text.token_type != TokenType.STRING:
             continue

@@ -24,6 +24,25 @@ CASES = [
         "range",
     ),
     ("SELECT COUNT(*) FROM student; SELECT 1", "42601", "one"),
+    *(
+        (f"SELECT {rest}", "42601", hint)
+        for rest, hint in {
+            "COUNT(*) FROM student GROUP BY": "",
+            "major, COUNT(*) FROM student GROUP BY major,": "",
+            "COUNT(*), FROM student": "",
+            "COUNT(*) FROM student,": "",
+            "COUNT(*) FROM student ORDER BY 1,": "",
+            "COUNT(*) FROM student OFFSET": "",
+            "COUNT(*) FROM student WHERE major == 'CS'": "single",
+            "COUNT(*) FROM student WHERE uid IN ()": "at least one",
+            "COUNT() FROM student": "COUNT(*)",
+            "COUNT(DISTINCT) FROM student": "",
+            "SUM(DISTINCT) FROM student": "",
+            "COUNT(*) FROM student JOIN enrollment": "CROSS JOIN",
+            "COUNT(*) FROM student s LEFT JOIN (SELECT 1) t, faculty": "CROSS JOIN",
+        }.items()
+    ),
+    ("SELECT cuont(*) FROM student", "42883", "count"),
     ("INSERT INTO student VALUES (1, 'x', 'CS')", "25006", "itself"),
     ("DROP TABLE student", "25006", "itself"),
     ("COPY student FROM STDIN", "25006", "itself"),
