@@ -100,7 +100,8 @@ class Problem:
 
     def __str__(self) -> str:
         rule = f" [{self.rule}]" if self.rule else ""
-        return f"{self.file}:{self.line}: {self.found}{rule}: {self.hint}"
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.found}{rule}: {self.hint}"
 
 
 class PolicyError(Dp4sqlError):

@@ -115,7 +115,7 @@ def _reuse(text: str) -> Reuse:
     if word == "default":
         return "exact"
     raise InvalidParameter(
-        f'invalid value for parameter "dp4sql.reuse": "{text}"', hint=f"{' or '.join(REUSES)}."
+        f'invalid value for parameter "dp4sql.reuse": "{text}"', hint=f"One of {', '.join(REUSES)}."
     )
 
 

@@ -138,7 +138,7 @@ def _parquet(folder: Path) -> duckdb.DuckDBPyConnection:
     tables |= {p.parent.name: p.parent / "*.parquet" for p in sorted(folder.glob("*/*.parquet"))}
     if not tables:
         raise EngineError(
-            f"folder {folder.name} holds no parquet files",
+            f"folder {folder.name or folder} holds no parquet files",
             hint=f"The path was read as {folder}. A table is TABLE.parquet or TABLE/*.parquet there.",
         )
     connection = duckdb.connect()

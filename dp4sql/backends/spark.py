@@ -193,7 +193,7 @@ def _parquet(folder: Path) -> dict[str, str]:
     tables |= {p.parent.name: str(p.parent) for p in sorted(folder.glob("*/*.parquet"))}
     if not tables:
         raise EngineError(
-            f"folder {folder.name} holds no parquet files",
+            f"folder {folder.name or folder} holds no parquet files",
             hint=f"The path was read as {folder}. A table is TABLE.parquet or TABLE/*.parquet there.",
         )
     return tables

@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         print(f"dp4sql: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EOFError):
+        print(file=sys.stderr)  # the question on the terminal stays on its line
         return 130
     return 1
 

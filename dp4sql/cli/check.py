@@ -28,7 +28,10 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     policy = dp4sql.load_policy(args.policy)
     tables, policies = len(policy.schema.tables), len(policy.policies)
-    print(f"{args.policy}: no mistakes in {tables} tables and {policies} policies")
+    print(
+        f"{args.policy}: no mistakes in {tables} {'table' if tables == 1 else 'tables'} "
+        f"and {policies} {'policy' if policies == 1 else 'policies'}"
+    )
     return asyncio.run(_checked(policy, args.database)) if args.database else 0
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dp4sql.errors import InvalidParameter
 from dp4sql.wire import messages as m
 from dp4sql.wire.auth import Verifier, channel_binding
 
@@ -25,10 +26,16 @@ class Tls:
 
     @classmethod
     def load(cls, certificate: str, key: str) -> Tls:
-        """TLS 1.2 or later from a PEM chain and its key. Raises OSError on files that are neither."""
+        """TLS 1.2 or later from a PEM chain and its key. InvalidParameter on files that are neither."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(certificate, key)
+        try:
+            context.load_cert_chain(certificate, key)
+        except OSError as error:
+            raise InvalidParameter(
+                f"{certificate} and {key} cannot be used for TLS ({error.strerror})",
+                hint="PEM files are wanted: the certificate with its chain, and its key without a passphrase.",
+            ) from None
         context.set_alpn_protocols(["postgresql"])
         chain = Path(certificate).read_text(encoding="ascii")
         first = chain[chain.index(_PEM) :].split(_PEM_END)[0] + _PEM_END

@@ -61,7 +61,7 @@ class Server:
         if self.options.trust and not is_local(host):
             raise InvalidParameter(
                 f"trust lets anyone in, and {host} is not this machine alone",
-                hint="Listen on 127.0.0.1, or give users with dp4sql user add.",
+                hint="Listen on 127.0.0.1, or name a users file (--users), which dp4sql user add writes.",
             )
         if not (self.options.trust or self.options.users):
             raise InvalidParameter(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
@@ -13,9 +14,9 @@ from dp4sql.algebra.types import TEXT, Type, Value
 from dp4sql.catalog.constants import is_constant
 from dp4sql.catalog.lexer import Statement
 from dp4sql.catalog.own import own_tables, setting
-from dp4sql.catalog.route import Route
+from dp4sql.catalog.route import Route, relation_name
 from dp4sql.catalog.service import Catalog
-from dp4sql.catalog.upstream import Described, Relayed, Upstream
+from dp4sql.catalog.upstream import CatalogError, Described, Relayed, Upstream
 from dp4sql.errors import Dp4sqlError, StalePlan, UndefinedSetting
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.types import parse_type
@@ -26,12 +27,15 @@ from dp4sql.session.own import rows_of
 from dp4sql.session.prepared import Arguments, Prepared
 from dp4sql.session.results import Result, fields_of, of_released
 from dp4sql.session.state import KEPT_HERE, REPORTED, State
+from dp4sql.sql.names import meant
+from dp4sql.sql.parse import nearest
 from dp4sql.wire.parameters import decode
 from dp4sql.wire.values import oid_of, type_of
 
 #: Seconds after which a session gives its place on the catalog's Postgres back.
 IDLE: Final = 60.0
 
+_NO_TABLE: Final = re.compile(r'relation "(?:[^".]*\.)?(.+)" does not exist')
 _SET: Final = "SELECT set_config($1, $2, false)"
 _RESET: Final = (
     "SELECT set_config(name, reset_val, false) FROM pg_settings WHERE lower(name) = lower($1)"
@@ -86,7 +90,8 @@ class Answers:
                     return bare
                 if route == "private":
                     return self._described(bare)
-            found = await self._shape(statement, oids)
+            with self._nearest():
+                found = await self._shape(statement, oids)
             return replace(bare, oids=found.parameters, fields=found.fields)
 
     async def _shape(self, statement: Statement, oids: tuple[int, ...]) -> Described:
@@ -105,6 +110,18 @@ class Answers:
             yield
         except Dp4sqlError as error:
             self._served().pipeline.refused(statement.text, self._role, error)
+            raise
+
+    @contextlib.contextmanager
+    def _nearest(self) -> Iterator[None]:
+        """The empty Postgres answers what names no table of the policy: a typo, more often than not."""
+        try:
+            yield
+        except CatalogError as error:
+            if error.hint is None and (found := _NO_TABLE.fullmatch(error.message)):
+                tables = self._served().pipeline.policy.schema.tables.values()
+                known = [relation_name(table) for table in tables]
+                error.hint = meant(nearest(found[1], known), "Tables", known)
             raise
 
     def _described(self, bare: Prepared) -> Prepared:
@@ -150,7 +167,8 @@ class Answers:
                 released = await self._released(prepared, arguments)
                 codes = formats or (0,) * len(released.columns)
                 return of_released(released, codes, self._state.zone, "SELECT", counted=True)
-            return await self._catalogued(prepared, arguments, formats)
+            with self._nearest():
+                return await self._catalogued(prepared, arguments, formats)
 
     async def _catalogued(
         self, prepared: Prepared, arguments: Arguments, formats: tuple[int, ...]

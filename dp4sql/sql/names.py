@@ -97,10 +97,13 @@ class Scope:
         close = nearest(
             name, (c.name for r in relations for c in r.columns if table in ("", r.alias))
         )
+        hint = meant(close, "Columns", (c.name for r in relations for c in r.columns))
+        if not close and not table and column.this.args.get("quoted"):
+            hint = f"Text stands in single quotes: '{name}'. {hint or ''}".rstrip()
         shown = f"{table}.{name}" if table else f'"{name}"'
         return UndefinedColumn(
             f"column {shown} does not exist",
-            hint=meant(close, "Columns", (c.name for r in relations for c in r.columns)),
+            hint=hint,
             position=position(column),
         )
 

@@ -172,6 +172,7 @@ def test_serve_says_why_it_cannot(database: str, tmp_path: Path) -> None:
             (("--database", database, "--listen", "0.0.0.0:0"), "not this machine alone"),
             (("--database", database, "--listen", "here"), "not an address to listen on"),
             (("--database", database, "--users", f"{tmp_path}/none"), "No such file"),
+            (("--database", database, "--tls", "none.crt", "none.key"), "none.crt and none.key"),
             (("--database", "postgresql://me:secret@127.0.0.1/x"), "--ledger says where"),
             (
                 ("--database", f"postgresql://me:secret@127.0.0.1:{port}/", "--ledger", "x"),

@@ -145,5 +145,8 @@ def test_they_are_not_mixed_with_private_rows(place: Proxy) -> None:
         with pytest.raises(psycopg.Error) as caught:
             ask(ann, "SELECT * FROM dp4sql.nothing")
         assert caught.value.sqlstate == "42P01"
+        with pytest.raises(psycopg.Error) as caught:
+            ask(ann, "SELECT 1 FROM public.studnet")
+        assert caught.value.diag.message_hint == 'Perhaps "student" was meant.'
         with pytest.raises(psycopg.Error):
             ask(ann, "DELETE FROM dp4sql.budget")

@@ -43,6 +43,8 @@ CASES = [
         }.items()
     ),
     ("SELECT cuont(*) FROM student", "42883", "count"),
+    ('SELECT COUNT(*) FROM student WHERE major = "CS"', "42703", "single quotes: 'CS'"),
+    ("SELECT dp4sql.certify(template => 'major_share') FROM student", "0A000", "stands in FROM"),
     ("INSERT INTO student VALUES (1, 'x', 'CS')", "25006", "itself"),
     ("DROP TABLE student", "25006", "itself"),
     ("COPY student FROM STDIN", "25006", "itself"),
