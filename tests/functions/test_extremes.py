@@ -138,12 +138,14 @@ def in_duckdb() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @pytest.fixture(scope="module")
-def in_postgres(run: Run, plain: asyncpg.Connection) -> asyncpg.Connection:
+def in_postgres(run: Run, url: str) -> Iterator[asyncpg.Connection]:
+    connection = run(asyncpg.connect(url, server_settings={"TimeZone": "UTC"}))
     for i, values in enumerate(EXTREMES):
-        run(plain.execute(f"CREATE SCHEMA w{i}"))
-        run(plain.execute(TABLE.format(f"w{i}.p")))
-        run(plain.execute(f"INSERT INTO w{i}.p VALUES (1, {USUAL}), (2, {values})"))
-    return plain
+        run(connection.execute(f"CREATE SCHEMA w{i}"))
+        run(connection.execute(TABLE.format(f"w{i}.p")))
+        run(connection.execute(f"INSERT INTO w{i}.p VALUES (1, {USUAL}), (2, {values})"))
+    yield connection
+    run(connection.close())
 
 
 @pytest.mark.parametrize("sql", QUERIES)
