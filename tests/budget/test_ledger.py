@@ -35,6 +35,7 @@ def test_ten_tenths_are_one(where: Where) -> None:
     with pytest.raises(BudgetExceeded) as caught:
         spend(ledger)
     assert "it costs 0.1 and 0 of 1 is left" in caught.value.message
+    assert "smaller value" not in str(caught.value.hint)
     assert ledger.spent("db", "student", "student") == 1
 
 
