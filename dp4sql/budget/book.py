@@ -226,7 +226,10 @@ def _days(first: datetime.date, last: datetime.date) -> Iterator[str]:
 
 
 def _exceeded(name: str, charge: Charge, most: Fraction, left: Fraction) -> BudgetExceeded:
-    cheaper = "SET dp4sql.epsilon to a smaller value asks for a noisier, cheaper answer; EXPLAIN shows the price beforehand."
+    cheaper = (
+        "SET dp4sql.epsilon to a smaller value asks for a noisier, cheaper answer; EXPLAIN shows "
+        "the price beforehand."
+    )
     free = "What was answered before and what is public stays free."
     return BudgetExceeded(
         f"{name} does not cover this query: it costs {show(charge.epsilon)} "
