@@ -25,7 +25,8 @@ def database_argument(command: argparse.ArgumentParser, *, required: bool = True
         "--database",
         required=required,
         metavar="URL",
-        help="duckdb:///FILE, parquet:///FOLDER or postgresql://USER@HOST/NAME",
+        help="duckdb:///FILE, parquet:///FOLDER, postgresql://USER@HOST/NAME or spark:///FOLDER; "
+        "docs/deploy.md has the rest",
     )
 
 
