@@ -281,9 +281,10 @@ class SelectLowering:
             )
             known = set(names.values()) | {agg.id for agg in aggregates.aggs}
             if not reads(replaced) <= known:
+                name = f'column "{at.name}"' if isinstance(at, exp.Column) else "a column"
                 raise GroupingError(
-                    "a column must appear in the GROUP BY clause or be used in an aggregate function",
-                    hint="Add it to GROUP BY, or wrap it in MIN or MAX.",
+                    f"{name} must appear in the GROUP BY clause or be used in an aggregate function",
+                    hint="Add it to GROUP BY, or aggregate it, as in COUNT(x) or MIN(x).",
                     position=position(at),
                 )
             return replaced
