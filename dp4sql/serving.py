@@ -135,9 +135,10 @@ async def _listen(server: Server | Health, listen: Address) -> Address:
     try:
         return Address(listen.host, await server.listen(listen.host, listen.port))
     except OSError as error:
+        option = "--listen" if isinstance(server, Server) else "--metrics-address"
         raise InvalidParameter(
             f"cannot listen on {listen}: {os.strerror(error.errno or 0)}",
-            hint=f"{Address(listen.host, 0)} takes a free port.",
+            hint=f"{option} {Address(listen.host, 0)} takes a free port.",
         ) from None
 
 

@@ -169,6 +169,21 @@ def test_serve_says_why_it_cannot(database: str, tmp_path: Path) -> None:
             (("--database", f"duckdb://{tmp_path}/none.duckdb"), "no database file none.duckdb"),
             (("--database", "oracle://host/x"), '"oracle" is not an engine'),
             (("--database", database, "--listen", f"127.0.0.1:{port}"), "Address already in use"),
+            (
+                ("--database", database, "--listen", f"127.0.0.1:{port}"),
+                "hint: --listen 127.0.0.1:0 takes a free port",
+            ),
+            (
+                (
+                    "--database",
+                    database,
+                    "--listen",
+                    "127.0.0.1:0",
+                    "--metrics-address",
+                    f"127.0.0.1:{port}",
+                ),
+                "hint: --metrics-address 127.0.0.1:0 takes a free port",
+            ),
             (("--database", database, "--listen", "0.0.0.0:0"), "not this machine alone"),
             (("--database", database, "--listen", "here"), "not an address to listen on"),
             (("--database", database, "--users", f"{tmp_path}/none"), "No such file"),
