@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
@@ -13,6 +13,8 @@ from dp4sql.algebra.types import Type
 DIGITS: Final = {"smallint": 5, "integer": 10, "bigint": 19}
 MAX_DIGITS: Final = 38
 """What exact arithmetic has on every engine; beyond it numbers are double precision."""
+SUMMABLE: Final = 26
+"""Numbers of so many digits can be summed over 10**12 rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,27 @@ def width(expr: Expr) -> Width | None:
     return found if found is not None and found.digits <= MAX_DIGITS else None
 
 
+def together(args: Iterable[Expr]) -> Width | None:
+    """Digits of a type that holds the values of all of `args`; None where only double precision will do."""
+    found = _widest(tuple(args))
+    return found if found is not None and found.digits <= MAX_DIGITS else None
+
+
+def fits(expr: Expr) -> bool:
+    """Whether an integer expression always has room in its own type. Arithmetic runs in wider ones."""
+    own = width(expr)
+    return own is not None and own.digits <= DIGITS.get(expr.type.kind, MAX_DIGITS)
+
+
+def held(expr: Expr) -> Type:
+    """The type of a column that holds `expr`. An integer that can be wider than its type says so in
+    `precision`, so that arithmetic on the column leaves room for it."""
+    if expr.type.kind not in DIGITS or fits(expr):
+        return expr.type
+    own = width(expr)
+    return replace(expr.type, precision=own.digits if own is not None else MAX_DIGITS + 1)
+
+
 def _width(expr: Expr) -> Width | None:
     match expr:
         case Lit(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
@@ -45,7 +68,9 @@ def _width(expr: Expr) -> Width | None:
             return _joined(a, b, lambda x, y: Width(x.whole + y.whole, x.scale + y.scale))
         case Call("%", (a, b)):
             return _joined(a, b, _most)
-        case Call("neg" | "abs", (a,)):
+        case Call("/", (a, _)) if expr.type.kind in DIGITS:
+            return width(a)
+        case Call("neg" | "abs", (a,)) | Call("nullif", (a, _)):
             return width(a)
         case Call("floor" | "ceil" | "trunc", (a,)):
             return _rounded(width(a), 0)
@@ -58,7 +83,7 @@ def _width(expr: Expr) -> Width | None:
         case Cast(arg, Type("numeric", None)):
             return width(arg)
         case _ if expr.type.kind in DIGITS:
-            return Width(DIGITS[expr.type.kind], 0)
+            return Width(max(DIGITS[expr.type.kind], expr.type.precision or 0), 0)
         case _ if expr.type.kind == "numeric" and expr.type.precision is not None:
             scale = expr.type.scale or 0
             return Width(expr.type.precision - scale, scale)

@@ -14,7 +14,8 @@ from functools import lru_cache
 from operator import is_
 from typing import Literal, TypeAlias
 
-from dp4sql.algebra.expr import Expr
+from dp4sql.algebra.digits import held
+from dp4sql.algebra.expr import Col, Expr
 from dp4sql.algebra.schema import Table
 from dp4sql.algebra.types import Type, Value
 
@@ -246,7 +247,7 @@ def columns(node: Node) -> tuple[tuple[str, Type], ...]:
         case Scan(table, alias):
             return tuple((f"{alias}.{c.name}", c.type) for c in table.columns.values())
         case Project(outputs=outputs):
-            return tuple((id, expr.type) for id, expr in outputs)
+            return tuple((id, held(expr)) for id, expr in outputs)
         case Join(left, right):
             return (*columns(left), *columns(right))
         case Semi(left) | Select(left) | Distinct(left) | Sort(left) | Limit(left):
@@ -260,6 +261,13 @@ def columns(node: Node) -> tuple[tuple[str, Type], ...]:
             return own
         case Series(id, type):
             return ((id, type),)
+
+
+def argument(node: Aggregate, agg: Agg) -> Expr:
+    """What `agg` takes, as far as the Project below says."""
+    assert agg.arg is not None
+    outputs = dict(node.child.outputs) if isinstance(node.child, Project) else {}
+    return outputs.get(agg.arg) or Col(agg.arg, dict(columns(node.child))[agg.arg])
 
 
 @lru_cache(maxsize=4096)

@@ -43,7 +43,8 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A Postgres type. `length` for character types, `precision` and `scale` for numeric."""
+    """A Postgres type. `length` for character types, `precision` and `scale` for numeric. An integer with a
+    `precision` is wider in the engine than Postgres would let it be."""
 
     kind: Kind
     precision: int | None = None

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dp4sql.algebra.schema import Table
-from dp4sql.algebra.types import INTEGERS, NUMBERS, TEXTS, Type
+from dp4sql.algebra.types import FLOATS, INTEGERS, NUMBERS, TEXTS, Type
 from dp4sql.backends import Backend
+from dp4sql.curator.collations import loose_columns
 from dp4sql.curator.rules import Rule
 from dp4sql.errors import PolicyError
 from dp4sql.policy.labels import PolicySet
@@ -88,7 +89,9 @@ def _serves(full: str, type: Type) -> bool:
     if kind in INTEGERS:
         return engine in FITS[kind]
     if kind in NUMBERS:
-        return engine in REALS or _digits_fit(full, engine, type)
+        # Arithmetic on digits that are declared is exact, and fails on a double that has more.
+        real = engine in REALS and (kind in FLOATS or type.precision is None)
+        return real or _digits_fit(full, engine, type)
     if kind in TEXTS:
         return engine in WORDS
     if kind.startswith("timestamp"):
@@ -116,9 +119,11 @@ def _digits_fit(full: str, engine: str, type: Type) -> bool:
 async def require_schema(policies: PolicySet, backend: Backend) -> None:
     """PolicyError lists the tables and columns that the policy names and the database does not have."""
     hint = "the policy and the database must agree; dp4sql check --database tells all that differs"
+    found = [*differences(policies, await engine_columns(backend))]
+    # Only columns that are there can be asked.
+    found = found or await loose_columns(policies, backend)
     problems = [
-        policies.lines.problem(rule.where, f"{table}: {rule.text}", hint)
-        for table, rule in differences(policies, await engine_columns(backend))
+        policies.lines.problem(rule.where, f"{table}: {rule.text}", hint) for table, rule in found
     ]
     if problems:
         raise PolicyError(problems)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from dp4sql.algebra.bounds import Bound, times
+from dp4sql.algebra.digits import width
 from dp4sql.algebra.expr import Col, Expr, Over, Scalar, reads, rewrite, walk
 from dp4sql.algebra.nodes import (
     Aggregate,
@@ -28,12 +29,12 @@ from dp4sql.algebra.nodes import (
     Sort,
     UnionAll,
     Values,
+    argument,
     columns,
     ids,
 )
 from dp4sql.algebra.ownership import owned_bounds
 from dp4sql.algebra.schema import ForeignKey, Schema, Table
-from dp4sql.algebra.types import FLOATS
 from dp4sql.errors import Refused, Unsupported
 from dp4sql.infer import binary, unary
 from dp4sql.infer.facts import Anchor, Facts, orientations, touches, uses
@@ -443,12 +444,12 @@ def _window(expr: Expr) -> Over | None:
 
 
 def _check_order(node: Aggregate) -> None:
-    """A group whose rows stay the same must stay the same: sums of binary fractions depend on their order."""
-    types = dict(columns(node.child))
+    """A group whose rows stay the same must stay the same: sums of binary fractions depend on their order.
+    Numbers of unknown size, such as quotients, are such fractions, too."""
     for agg in node.aggs:
         spread = agg.function.startswith(("var", "stddev"))
-        adds = agg.function in ("sum", "sum_distinct", "avg") and agg.arg is not None
-        if spread or (adds and types[agg.arg or ""].kind in FLOATS):
+        adds = agg.function in ("sum", "sum_distinct", "avg")
+        if spread or (adds and width(argument(node, agg)) is None):
             name = agg.function.split("_")[0].upper()
             raise Unsupported(
                 f"{name} below the outermost aggregate is computed in double precision, where the result "

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from dp4sql.algebra.bounds import INF, Bound, finite, least, most, plus, times
+from dp4sql.algebra.digits import SUMMABLE, width
 from dp4sql.algebra.expr import Call, Col, Expr, In, Lit, conjuncts, reads, walk
 from dp4sql.algebra.functions import FUNCTIONS
 from dp4sql.algebra.nodes import (
@@ -29,6 +30,7 @@ from dp4sql.algebra.nodes import (
     Sort,
     UnionAll,
     Values,
+    argument,
     ids,
     walk_nodes,
 )
@@ -281,6 +283,8 @@ def _agg_fact(facts: Facts, node: Aggregate, agg: Agg) -> Fact:
     if agg.arg is None:
         return Fact(agg.type, False, (Fraction(1 if node.keys else 0), most_rows))
     arg = below[agg.arg]
+    if agg.function in ("sum", "sum_distinct", "avg") and _may_be_left_out(node, agg):
+        arg = replace(arg, nullable=True, range=ANY)
     match agg.function:
         case "count" | "count_distinct" | "count_star":
             return Fact(agg.type, False, (Fraction(0), most_rows))
@@ -292,6 +296,12 @@ def _agg_fact(facts: Facts, node: Aggregate, agg: Agg) -> Fact:
             return Fact(agg.type, True)
         case _:
             assert_never(agg.function)
+
+
+def _may_be_left_out(node: Aggregate, agg: Agg) -> bool:
+    """Values that could make a sum run out of digits are NULL to it."""
+    own = width(argument(node, agg))
+    return own is not None and own.digits > SUMMABLE
 
 
 def _sum_range(span: Range, rows: Fraction | None) -> Range:

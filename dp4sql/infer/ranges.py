@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
-from dp4sql.algebra.digits import width
+from dp4sql.algebra.digits import fits, width
 from dp4sql.algebra.expr import Call, Case, Cast, Col, Constant, Expr, In, Lit, Over, Scalar
 from dp4sql.algebra.functions import FUNCTIONS, PARTS
 from dp4sql.algebra.types import FLOATS, INTEGERS, NUMBERS, TEXTS, TIMES, Type, Value
@@ -291,7 +291,8 @@ def nullable(expr: Expr, columns: Columns) -> bool:
         case Case(whens, default):
             return nullable(default, columns) or any(nullable(then, columns) for _, then in whens)
         case Cast(arg, type):
-            return nullable(arg, columns) or not lossless(arg.type, type)
+            roomy = type.kind not in INTEGERS or arg.type.kind not in INTEGERS or fits(arg)
+            return nullable(arg, columns) or not lossless(arg.type, type) or not roomy
         case In(arg):
             return nullable(arg, columns)
         case Call(op, args):

@@ -165,6 +165,8 @@ def _squared(
             "the range of a variance is too wide for its unit",
             hint="Declare a coarser unit for the column.",
         )
+    if not exact_sum(q, type):
+        _check_grid(q, reach)
     base = replace(q, kind="sum", low=-reach, high=reach)
     value = renderer.expr(_value(base, type, node, facts), names)
     whole = _on_grid(q.unit, value, renderer.dialect)
@@ -184,6 +186,7 @@ def _whole(value: str, dialect: Dialect) -> str:
 def _value(q: Quantity, type: Type, node: Aggregate, facts: Facts) -> Expr:
     """The argument, clamped unless its form alone keeps it in range, minus the centre."""
     assert q.arg is not None
+    type = _sized(q, type, node)
     value: Expr = Col(q.arg, type) if _stays_inside(q, type, node) else expression(q, type)
     if q.center:
         value = Call("-", (value, constant(q.center, type)), type)
@@ -191,6 +194,16 @@ def _value(q: Quantity, type: Type, node: Aggregate, facts: Facts) -> Expr:
         least = constant(max(q.low, min(q.high, 0)) * q.unit, type)
         value = Call("coalesce", (value, least), type)
     return value
+
+
+def _sized(q: Quantity, type: Type, node: Aggregate) -> Type:
+    """The argument's type with as many digits as its form needs; integers fit once they are clamped."""
+    if type.kind in INTEGERS:
+        return Type(type.kind)
+    outputs = dict(node.child.outputs) if isinstance(node.child, Project) else {}
+    expr = outputs.get(q.arg or "")
+    own = width(expr) if expr is not None and type.kind == "numeric" else None
+    return type if own is None else replace(type, precision=own.digits, scale=own.scale)
 
 
 def _never_null(q: Quantity, node: Aggregate, facts: Facts) -> bool:
@@ -238,7 +251,18 @@ def _gridded(q: Quantity, type: Type, value: str, dialect: Dialect) -> str:
         return f"CAST({value} AS DECIMAL({digits},{type.scale}))"
     if q.unit == 1 and type.kind == "numeric" and type.precision is not None:
         return dialect.summed(_whole(value, dialect))
+    _check_grid(q, reach)
     return dialect.summed(_on_grid(q.unit, value, dialect))
+
+
+def _check_grid(q: Quantity, reach: int) -> None:
+    """Double precision rounds far from zero, by more than a step of a grid as fine as this: then a value at
+    the end of its range could lie beyond it."""
+    if reach + abs(q.center / q.unit) >= 2**50:
+        raise Refused(
+            "the unit of a sum is finer than double precision is at the ends of the range",
+            hint="Declare a coarser unit for the column.",
+        )
 
 
 # ---------------------------------------------------------------- ranks

@@ -9,6 +9,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from dp4sql.algebra.digits import held
 from dp4sql.algebra.expr import Call, Case, Col, Expr, Lit, Over
 from dp4sql.algebra.nodes import Agg, AggregateFunction
 from dp4sql.algebra.types import (
@@ -187,9 +188,9 @@ class Aggregates:
                 position=position(e),
             )
         if distinct and function == "sum":
-            return self._measure("sum_distinct", arg, sum_type(arg.type))
+            return self._measure("sum_distinct", arg, sum_type(held(arg)))
         half = Decimal("0.5") if function == "quantile_cont" else None
-        return self._measure(function, arg, _result(function, arg.type), half)
+        return self._measure(function, arg, _result(function, held(arg)), half)
 
     def _quantile(self, e: exp.WithinGroup, condition: Expr | None) -> Expr:
         kinds: dict[type, AggregateFunction] = {
@@ -224,7 +225,7 @@ class Aggregates:
             )
         function = kinds[type(e.this)]
         return self._measure(
-            function, arg, DOUBLE if function == "quantile_cont" else arg.type, value
+            function, arg, DOUBLE if function == "quantile_cont" else held(arg), value
         )
 
     def _logical(self, e: exp.Expr, condition: Expr | None) -> Expr:

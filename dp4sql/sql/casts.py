@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dp4sql.algebra.digits import width
+from dp4sql.algebra.digits import MAX_DIGITS, Width, fits, width
 from dp4sql.algebra.expr import Expr
 from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, LIMITS, NUMBERS, TEXTS, TIMES, Type
 from dp4sql.errors import Unsupported
@@ -86,13 +86,24 @@ def _as_numeric(arg: Expr, text: str, dialect: Dialect) -> str:
 
 def _to_integer(arg: Expr, text: str, target: Type, dialect: Dialect) -> str:
     """Half-way cases are rounded, so the last value that fits lies half a unit beyond the limit."""
-    if lossless(arg.type, target):
+    whole = arg.type.kind in INTEGERS
+    if lossless(arg.type, target) and (not whole or fits(arg)):
         return f"CAST({text} AS {dialect.type_name(target)})"
-    limit = LIMITS[target.kind]
+    limit, own = LIMITS[target.kind], width(arg)
     inside = f"{text} > -{limit}.5 AND {text} < {limit - 1}.5"
+    if whole or (own is not None and own.scale == 0):
+        inside = f"{text} BETWEEN -{limit} AND {limit - 1}"
+    elif arg.type.kind == "numeric" and dialect.name != "postgres" and not _near(own):
+        text = to_double(arg, text, dialect)
+        inside = f"{text} > -{limit}.5 AND {text} < {limit - 1}.5"
     if arg.type.kind in FLOATS and target.kind == "bigint":
         inside = f"{text} >= -9223372036854775808 AND {text} < 9223372036854775808"
     return f"CASE WHEN {inside} THEN CAST({_nearest(arg, text, dialect)} AS {dialect.type_name(target)}) END"
+
+
+def _near(own: Width | None) -> bool:
+    """Whether the engine can compare so many digits with the limits of every integer."""
+    return own is not None and max(own.whole, 19) + own.scale <= MAX_DIGITS
 
 
 def _nearest(arg: Expr, text: str, dialect: Dialect) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from dp4sql.algebra.digits import together
 from dp4sql.algebra.expr import Call, Col, Expr, conjunction, reads
 from dp4sql.algebra.nodes import Join, JoinKind, Node, Scan, Select, columns, ids, walk_nodes
 from dp4sql.algebra.types import FLOATS, INTEGERS, TEXTS, Type
@@ -23,7 +24,9 @@ def joinable(a: Type, b: Type) -> bool:
     if a.kind in INTEGERS and b.kind in INTEGERS:
         return True
     if {a.kind, b.kind} <= INTEGERS | {"numeric"}:
-        return True
+        # Numbers of unknown size are compared in double precision, where several are equal to one.
+        exact = together((Col("", a), Col("", b))) is not None
+        return exact or (a == b and a.scale is None)
     if a.kind in TEXTS and b.kind in TEXTS:
         return (a.kind == "character") == (b.kind == "character")
     return a.kind == b.kind and a.kind not in FLOATS

@@ -7,9 +7,10 @@ engine and infinity on another, yields NULL.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from dp4sql.algebra.digits import width
+from dp4sql.algebra.digits import MAX_DIGITS, together, width
 from dp4sql.algebra.expr import Call, Expr, Lit
 from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, Type
 from dp4sql.errors import Unsupported
@@ -63,6 +64,19 @@ def _roomy(arg: Expr, text: str, dialect: Dialect) -> str:
     if dialect.name != "duckdb" or own is None:
         return text
     return f"CAST({text} AS DECIMAL({max(19, own.digits)},{own.scale}))"
+
+
+def alike(args: Sequence[Expr], texts: list[str], dialect: Dialect) -> list[str]:
+    """Exact numbers as they meet in a comparison or a CASE: in double precision where no exact type of the
+    engine holds all of them, for DuckDB's own conversion would fail on some."""
+    kinds = {arg.type.kind for arg in args} - {"unknown"}
+    exact = "numeric" in kinds and kinds <= INTEGERS | {"numeric"}
+    if dialect.name == "postgres" or not exact or together(args) is not None:
+        return texts
+    return [
+        text if isinstance(arg, Lit) and arg.value is None else to_double(arg, text, dialect)
+        for arg, text in zip(args, texts, strict=True)
+    ]
 
 
 # ---------------------------------------------------------------- double precision
@@ -178,6 +192,11 @@ def rounding(op: str, args: tuple[Expr, ...], texts: list[str], dialect: Dialect
         # 2.675 is a little less in binary: it rounds as the decimal that is meant.
         meant = f"CAST(ROUND(TRY_CAST({text} AS DECIMAL(38,15)), {texts[1]}) AS DOUBLE)"
         return f"COALESCE({meant}, ROUND({text}, {texts[1]}))"
+    if width(Call("round", args, args[0].type)) is None:
+        raise Unsupported(
+            f"ROUND of a number of {MAX_DIGITS} digits can have one more",
+            hint="Cast it to double precision, or to numeric(p, s) with fewer digits.",
+        )
     return f"ROUND({text}, {texts[1]})"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from dp4sql.algebra.digits import SUMMABLE, width
 from dp4sql.algebra.expr import Expr, Over, conjuncts, walk
 from dp4sql.algebra.nodes import (
     Agg,
@@ -27,9 +28,10 @@ from dp4sql.algebra.nodes import (
     Sort,
     UnionAll,
     Values,
+    argument,
     columns,
 )
-from dp4sql.algebra.types import INTEGERS, Type
+from dp4sql.algebra.types import DOUBLE, INTEGERS, Type
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.scalars import Scalars, literal
 from dp4sql.sql.truncation import table_source
@@ -99,9 +101,18 @@ class Renderer:
     def _scan(self, node: Scan) -> Block:
         alias = self._alias()
         named = {
-            f"{node.alias}.{c}": f"{alias}.{self.dialect.quote(c)}" for c in node.table.columns
+            f"{node.alias}.{c.name}": self._column(f"{alias}.{self.dialect.quote(c.name)}", c.type)
+            for c in node.table.columns.values()
         }
         return Block(f"{table_source(node.table, self.dialect)} AS {alias}", [], named)
+
+    def _column(self, text: str, type: Type) -> str:
+        """Numbers of undeclared size are double precision where engines have none of any size: which
+        digits a table really has is not known here."""
+        free = type.kind == "numeric" and type.precision is None and type.scale is None
+        if not free or self.dialect.name == "postgres":
+            return text
+        return f"CAST({text} AS {self.dialect.type_name(type)})"
 
     def _derived(self, node: Node) -> Block:
         """`node` as a subquery in FROM."""
@@ -243,11 +254,25 @@ class Renderer:
     def _grouped(self, block: Block, node: Aggregate, outputs: tuple[tuple[str, str], ...]) -> str:
         texts = {key: block.names[key] for key in node.keys}
         types = dict(columns(node.child))
-        texts |= {agg.id: self.aggregate(agg, block.names, types) for agg in node.aggs}
+        for agg in node.aggs:
+            names = block.names | self._summable(node, agg, block.names)
+            texts[agg.id] = self.aggregate(agg, names, types)
         items = ", ".join(f"{texts[id]} AS {name}" for id, name in outputs) or "1 AS one"
         group = ", ".join(_not_a_position(block.names[key]) for key in node.keys)
         tail = f" GROUP BY {group}" if group else ""
         return f"SELECT {items} FROM {block.source}{_where(block.where)}{tail}"
+
+    def _summable(self, node: Aggregate, agg: Agg, names: Mapping[str, str]) -> dict[str, str]:
+        """What a sum or a mean takes, NULL where the sum could run out of digits."""
+        if agg.arg is None or agg.function not in ("sum", "sum_distinct", "avg"):
+            return {}
+        own = width(argument(node, agg))
+        if self.dialect.name == "postgres" or own is None or own.digits <= SUMMABLE:
+            return {}
+        text, double = names[agg.arg], self.dialect.type_name(DOUBLE)
+        limit = f"1e{SUMMABLE - own.scale}"
+        within = f"CAST({text} AS {double}) BETWEEN -{limit} AND {limit}"
+        return {agg.arg: f"CASE WHEN {within} THEN {text} END"}
 
     def aggregate(self, agg: Agg, names: Mapping[str, str], types: Mapping[str, Type]) -> str:
         """One aggregate below the release, with Postgres's result type."""

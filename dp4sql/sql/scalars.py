@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import assert_never
 
+from dp4sql.algebra.digits import fits
 from dp4sql.algebra.expr import (
     Call,
     Case,
@@ -78,10 +79,14 @@ class Scalars:
             case Constant(stage, type):
                 return self._constant(stage, type)
             case Case(whens, default):
+                results = [*(then for _, then in whens), default]
+                rendered = [self.render(part, names) for part in results]
+                *thens, last = numbers.alike(results, rendered, self.dialect)
                 branches = " ".join(
-                    f"WHEN {self.render(a, names)} THEN {self.render(b, names)}" for a, b in whens
+                    f"WHEN {self.render(a, names)} THEN {then}"
+                    for (a, _), then in zip(whens, thens, strict=True)
                 )
-                return f"CASE {branches} ELSE {self.render(default, names)} END"
+                return f"CASE {branches} ELSE {last} END"
             case Cast(arg, type):
                 return casts.cast(arg, self.render(arg, names), type, self.dialect)
             case In(arg, options):
@@ -96,7 +101,8 @@ class Scalars:
                 assert_never(expr)
 
     def _in(self, arg: Expr, options: tuple[Lit, ...], names: Mapping[str, str]) -> str:
-        first, *rest = (self.render(part, names) for part in (arg, *options))
+        rendered = [self.render(part, names) for part in (arg, *options)]
+        first, *rest = numbers.alike((arg, *options), rendered, self.dialect)
         if arg.type.kind == "real":
             first = f"CAST({first} AS {self.dialect.type_name(DOUBLE)})"
         elif options:
@@ -130,7 +136,8 @@ class Scalars:
             case "is true" | "is false":
                 return f"({texts[0]} {op.upper()})"
             case "coalesce" | "least" | "greatest" | "nullif":
-                return f"{op.upper()}({', '.join(texts)})"
+                same = numbers.alike(args, texts, self.dialect)
+                return f"{op.upper()}({', '.join(same)})"
             case _:
                 return self._number(op, args, texts, expr)
 
@@ -140,7 +147,7 @@ class Scalars:
         if "real" in kinds and len(kinds) > 1:
             double = self.dialect.type_name(DOUBLE)
             return [f"CAST({text} AS {double})" for text in texts]
-        return times.comparable(args, texts, self.dialect)
+        return times.comparable(args, numbers.alike(args, texts, self.dialect), self.dialect)
 
     def _number(self, op: str, args: tuple[Expr, ...], texts: list[str], expr: Call) -> str:
         match op:
@@ -163,7 +170,7 @@ class Scalars:
 
     def _wide(self, arg: Expr, text: str) -> str:
         """The most negative integer has no positive counterpart of its own type."""
-        if arg.type.kind == "bigint":
+        if arg.type.kind == "bigint" or (arg.type.kind in INTEGERS and not fits(arg)):
             return f"CAST({text} AS {self.dialect.huge})"
         return f"CAST({text} AS BIGINT)" if arg.type.kind in INTEGERS else text
 
@@ -188,6 +195,8 @@ class Scalars:
                 return texts.substring(args, texts_)
             case "position":
                 return texts.position(texts_, self.dialect)
+            case "left" | "right":
+                return f"{op.upper()}({texts_[0]}, {texts.place(args[1], texts_[1])})"
             case _ if op in texts.ALIKE:
                 return f"{op.upper()}({', '.join(texts_)})"
             case _ if op.startswith("extract_"):

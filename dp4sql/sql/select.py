@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from dp4sql.algebra.digits import held
 from dp4sql.algebra.expr import (
     Call,
     Col,
@@ -277,7 +278,7 @@ class SelectLowering:
 
         def over_groups(expr: Expr, at: exp.Expr) -> Expr:
             replaced = rewrite(
-                expr, lambda part: Col(names[part], part.type) if part in names else None
+                expr, lambda part: Col(names[part], held(part)) if part in names else None
             )
             known = set(names.values()) | {agg.id for agg in aggregates.aggs}
             if not reads(replaced) <= known:
@@ -413,7 +414,7 @@ class SelectLowering:
             result = Sort(result, tuple(keys))
         result = self.base.limited(result, self.e)
         if hidden:
-            result = Project(result, tuple((id, Col(id, expr.type)) for id, expr in shown))
+            result = Project(result, tuple((id, Col(id, held(expr))) for id, expr in shown))
         return Lowered(result, tuple(named))
 
     def _output(self, name: str, expr: Expr, projected: dict[str, Expr]) -> Named:
@@ -421,7 +422,7 @@ class SelectLowering:
             expr.id if isinstance(expr, Col) and expr.id not in projected else self.base.fresh(name)
         )
         projected[id] = expr
-        return Named(name, id, expr.type)
+        return Named(name, id, held(expr))
 
     def _sort_key(
         self, expr: Expr, projected: dict[str, Expr], desc: bool, nulls_first: bool

@@ -10,9 +10,11 @@ from dp4sql.sql.dialects import Dialect
 
 ALIKE: Final = frozenset(
     {"lower", "upper", "length", "reverse", "trim", "ltrim", "rtrim"}
-    | {"replace", "concat", "left", "right", "starts_with"}
+    | {"replace", "concat", "starts_with"}
 )
 """What every engine calls by the same name, with the same meaning."""
+FAR: Final = 1_100_000_000
+"""Texts have at most a thousand million characters."""
 
 
 def like(op: str, args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
@@ -50,12 +52,12 @@ def concatenated(args: tuple[Expr, ...], texts: list[str]) -> str:
 
 def substring(args: tuple[Expr, ...], texts: list[str]) -> str:
     """Positions before the first are counted, as in Postgres, and hold nothing."""
-    text, start = texts[0], args[1]
+    text, start, at = texts[0], args[1], place(args[1], texts[1])
     if isinstance(start, Lit) and isinstance(start.value, int):
         first = str(max(1, start.value))
         shift = min(0, start.value - 1)
     else:
-        first = f"CASE WHEN {texts[1]} < 1 THEN 1 ELSE {texts[1]} END"
+        first = f"CASE WHEN {at} < 1 THEN 1 ELSE {at} END"
         shift = None
     if len(args) < 3:
         return f"SUBSTRING({text}, {first})"
@@ -63,8 +65,18 @@ def substring(args: tuple[Expr, ...], texts: list[str]) -> str:
     size = int(str(args[2].value))
     if shift is not None:
         return f"SUBSTRING({text}, {first}, {max(0, size + shift)})"
-    left = f"CASE WHEN {texts[1]} < {1 - size} THEN 0 WHEN {texts[1]} < 1 THEN {texts[1]} + {size - 1} ELSE {size} END"
+    left = (
+        f"CASE WHEN {at} < {1 - size} THEN 0 WHEN {at} < 1 THEN {at} + {size - 1} ELSE {size} END"
+    )
     return f"SUBSTRING({text}, {first}, {left})"
+
+
+def place(arg: Expr, text: str) -> str:
+    """A place in a text, or a number of characters, no farther than engines can count."""
+    if isinstance(arg, Lit):
+        return text
+    far = f"WHEN {text} < -{FAR} THEN -{FAR} WHEN {text} > {FAR} THEN {FAR}"
+    return f"CASE {far} ELSE CAST({text} AS INTEGER) END"
 
 
 def position(texts: list[str], dialect: Dialect) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dp4sql.algebra.digits import MAX_DIGITS
 from dp4sql.algebra.expr import Expr, Lit
 from dp4sql.algebra.types import (
     BIGINT,
@@ -79,7 +80,8 @@ def widest(*types: Type) -> Type | None:
         return known[0]
     if kinds <= NUMBERS:
         top = max(kinds, key=_RANK.index)
-        return _simple(top)
+        wide = [t.precision for t in known if t.precision is not None and t.kind in INTEGERS]
+        return Type(top, max(wide)) if wide and top in INTEGERS else _simple(top)
     if kinds <= TEXTS:
         return TEXT
     if kinds <= set(_TIME_RANK):
@@ -131,7 +133,7 @@ def _scale(op: str, left: Type, right: Type) -> int | None:
 
 def sum_type(type: Type) -> Type:
     if type.kind in ("smallint", "integer"):
-        return BIGINT
+        return BIGINT if type.precision is None else Type("bigint", MAX_DIGITS)
     if type.kind in ("bigint", "numeric"):
         return Type("numeric", None, scale_of(type))
     return type

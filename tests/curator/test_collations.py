@@ -1,0 +1,74 @@
+"""A column whose collation takes different texts as equal would put one row into several bins."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import dp4sql
+from dp4sql.errors import PolicyError
+
+POLICY = dp4sql.load_policy(
+    {
+        "dp4sql": 1,
+        "tables": {
+            "t": {
+                "key": ["id"],
+                "columns": {"id": "integer", "k": {"type": "text", "domain": ["a", "A"]}},
+            }
+        },
+        "policies": {"p": {"entity": "t", "epsilon": 1, "budget": 1, "labels": {"t": "del"}}},
+    }
+)
+
+
+def start(folder: Path, *statements: str) -> None:
+    path = folder / "d.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    pipeline = dp4sql.open_pipeline(
+        policy=POLICY, database=f"duckdb:///{path}", ledger=folder / "l"
+    )
+    asyncio.run(pipeline.start())
+
+
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC"])
+def test_a_loose_collation_is_refused_at_start(tmp_path: Path, collation: str) -> None:
+    with pytest.raises(PolicyError, match="different texts are equal"):
+        start(tmp_path, f"CREATE TABLE t (id INTEGER, k VARCHAR COLLATE {collation})")
+
+
+def test_a_view_hides_none(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="different texts are equal"):
+        start(
+            tmp_path,
+            "CREATE TABLE u (id INTEGER, k VARCHAR COLLATE NOCASE)",
+            "CREATE VIEW t AS SELECT * FROM u",
+        )
+
+
+def test_other_texts_start(tmp_path: Path) -> None:
+    start(tmp_path, "CREATE TABLE t (id INTEGER, k VARCHAR)")
+
+
+def test_digits_that_are_declared_are_not_doubles(tmp_path: Path) -> None:
+    """Exact arithmetic would fail on a value beyond the digits, and the failure would tell of it."""
+    policy = dp4sql.load_policy(
+        {
+            "dp4sql": 1,
+            "tables": {"t": {"key": ["id"], "columns": {"id": "integer", "x": "numeric(10,2)"}}},
+            "policies": {"p": {"entity": "t", "epsilon": 1, "budget": 1, "labels": {"t": "del"}}},
+        }
+    )
+    path = tmp_path / "d.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER, x DOUBLE)")
+    pipeline = dp4sql.open_pipeline(
+        policy=policy, database=f"duckdb:///{path}", ledger=tmp_path / "l"
+    )
+    with pytest.raises(PolicyError, match="x is double there"):
+        asyncio.run(pipeline.start())
