@@ -9,6 +9,7 @@ from dp4sql.algebra.expr import Expr
 from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, LIMITS, NUMBERS, TEXTS, TIMES, Type
 from dp4sql.errors import Unsupported
 from dp4sql.infer.ranges import lossless
+from dp4sql.sql import times
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.numbers import narrowed, to_double
 
@@ -28,7 +29,7 @@ def cast(arg: Expr, text: str, target: Type, dialect: Dialect) -> str:
     if source.kind in TEXTS:
         return _from_text(text, target, dialect)
     if source.kind in TIMES and target.kind in TIMES:
-        return f"CAST({text} AS {name})" if dialect.name == "postgres" else _tried(text, name)
+        return times.cast(arg, text, target, dialect)
     if lossless(source, target):
         return f"CAST({text} AS {name})"
     raise _unsafe(source, target)

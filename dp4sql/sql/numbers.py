@@ -148,6 +148,11 @@ def divide(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
     if op == "%" and width(expr) is not None:
         cast = "NUMERIC" if dialect.name == "postgres" else f"DECIMAL(38,{_scale(expr)})"
         return f"(CAST({texts[0]} AS {cast}) % NULLIF({texts[1]}, 0))"
+    if op == "%" and dialect.name == "postgres":
+        raise Unsupported(
+            "% of numbers of unknown size is not supported on Postgres",
+            hint="Cast both to numeric(p, s).",
+        )
     a, b = (to_double(arg, t, dialect) for arg, t in zip(expr.args, texts, strict=True))
     dividend, divisor = expr.args
     span = FAR if _modest(dividend) or _modest(divisor) else FACTOR

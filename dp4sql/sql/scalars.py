@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import assert_never
 
@@ -81,7 +81,7 @@ class Scalars:
             case Case(whens, default):
                 results = [*(then for _, then in whens), default]
                 rendered = [self.render(part, names) for part in results]
-                *thens, last = numbers.alike(results, rendered, self.dialect)
+                *thens, last = self._alike(results, rendered)
                 branches = " ".join(
                     f"WHEN {self.render(a, names)} THEN {then}"
                     for (a, _), then in zip(whens, thens, strict=True)
@@ -99,6 +99,10 @@ class Scalars:
                 raise InternalError("a scalar subquery was not planned")
             case _:
                 assert_never(expr)
+
+    def _alike(self, args: Sequence[Expr], texts: list[str]) -> list[str]:
+        """Values of which one is the result."""
+        return times.merged(args, numbers.alike(args, texts, self.dialect), self.dialect)
 
     def _in(self, arg: Expr, options: tuple[Lit, ...], names: Mapping[str, str]) -> str:
         rendered = [self.render(part, names) for part in (arg, *options)]
@@ -136,8 +140,7 @@ class Scalars:
             case "is true" | "is false":
                 return f"({texts[0]} {op.upper()})"
             case "coalesce" | "least" | "greatest" | "nullif":
-                same = numbers.alike(args, texts, self.dialect)
-                return f"{op.upper()}({', '.join(same)})"
+                return f"{op.upper()}({', '.join(self._alike(args, texts))})"
             case _:
                 return self._number(op, args, texts, expr)
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Final
 
 from dp4sql.algebra.expr import Call, Expr, Interval_, Lit
-from dp4sql.algebra.types import TIMES
+from dp4sql.algebra.types import TIMES, Type
 from dp4sql.errors import Unsupported
 from dp4sql.sql.dialects import Dialect
 
 FIRST_DAY, LAST_DAY = "DATE '0001-01-01'", "DATE '9999-12-31'"
 FIRST: Final = datetime.datetime(1, 1, 1)
+FAR: Final = "290000-01-01"
+"""Before the last day of Postgres's timestamps, in 294276."""
+EARLY: Final = "4700-01-01"
+"""After the first day of Postgres's calendar, in 4714 BC."""
 LAST: Final = datetime.datetime(9999, 12, 31)
 
 
@@ -28,16 +33,28 @@ def call(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
     name = dialect.type_name(expr.type)
     match op:
         case "date_trunc":
-            return f"CAST(DATE_TRUNC({texts[0]}, {texts[1]}) AS {name})"
+            return _truncated(expr.args[1], texts, name, dialect)
         case "date-date":
             a, b = texts
             return f"CASE WHEN {_day(a)} AND {_day(b)} THEN {a} - {b} END"
         case "date+days" | "date-days":
             return _moved(texts[0], texts[1], op[4])
         case "time+interval":
-            return _shifted(expr, texts, name)
+            return _shifted(expr, texts, name, dialect)
         case _:
             raise Unsupported(f"{op} has no rendering for {dialect.name}")
+
+
+def _truncated(time: Expr, texts: list[str], name: str, dialect: Dialect) -> str:
+    """DATE_TRUNC; the engines' own fail at both ends of their calendars."""
+    unit, text = texts
+    found = f"CAST(DATE_TRUNC({unit}, {text}) AS {name})"
+    if dialect.name == "spark":
+        return found
+    word = "DATE" if time.type.kind == "date" else "TIMESTAMP"
+    early = f"{EARLY} BC" if dialect.name == "postgres" else f"{EARLY} (BC)"
+    far = f"{text} NOT BETWEEN {word} '{early}' AND {word} '{FAR}' AND ISFINITE({text})"
+    return f"CASE WHEN {far} THEN CAST('infinity' AS {name}) ELSE {found} END"
 
 
 def _day(text: str) -> str:
@@ -55,9 +72,11 @@ def _moved(day: str, days: str, sign: str) -> str:
     return f"CASE WHEN {_day(day)} THEN {inner} END"
 
 
-def _shifted(expr: Call, texts: list[str], name: str) -> str:
+def _shifted(expr: Call, texts: list[str], name: str, dialect: Dialect) -> str:
     """Plus a constant interval, as far as the result is sure to stay within the calendar."""
     time, interval = texts
+    if expr.args[0].type.kind == "date" and dialect.name != "postgres":
+        time = cast(expr.args[0], time, expr.type, dialect)
     by = expr.args[1].value if isinstance(expr.args[1], Lit) else None
     assert isinstance(by, Interval_)
     days = abs(by.months) * 31 + abs(by.days) + abs(by.micros) // 86_400_000_000 + 1
@@ -71,14 +90,31 @@ def _shifted(expr: Call, texts: list[str], name: str) -> str:
 
 def comparable(args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> list[str]:
     """A date beside a timestamp becomes one where it can; DuckDB's own conversion may fail."""
-    kinds = {arg.type.kind for arg in args}
-    if dialect.name == "postgres" or not kinds <= TIMES or len(kinds) < 2:
+    return texts if dialect.name == "postgres" else merged(args, texts, dialect)
+
+
+def merged(args: Sequence[Expr], texts: list[str], dialect: Dialect) -> list[str]:
+    """The same where all become one value's type, in which Postgres's own conversion may fail, too."""
+    times = [arg.type for arg in args if arg.type.kind != "unknown"]
+    kinds = {type.kind for type in times}
+    if not kinds <= TIMES or len(kinds) < 2:
         return texts
-    widest = max((arg.type for arg in args), key=lambda type: _ORDER.index(type.kind))
+    widest = max(times, key=lambda type: _ORDER.index(type.kind))
     return [
-        text if arg.type.kind == widest.kind else f"TRY_CAST({text} AS {dialect.type_name(widest)})"
+        text if arg.type.kind in (widest.kind, "unknown") else cast(arg, text, widest, dialect)
         for arg, text in zip(args, texts, strict=True)
     ]
+
+
+def cast(arg: Expr, text: str, target: Type, dialect: Dialect) -> str:
+    """NULL where a date lies beyond what timestamps can hold."""
+    name = dialect.type_name(target)
+    if dialect.name != "postgres":
+        return f"TRY_CAST({text} AS {name})"
+    if arg.type.kind != "date" or target.kind == "date":
+        return f"CAST({text} AS {name})"
+    near = f"{text} < DATE '{FAR}' OR {text} = DATE 'infinity'"
+    return f"CASE WHEN {near} THEN CAST({text} AS {name}) END"
 
 
 _ORDER: Final = ("date", "timestamp without time zone", "timestamp with time zone")
