@@ -129,3 +129,14 @@ def test_no_grid_is_finer_than_what_is_put_on_it(span: list[float], aggregate: s
     )
     with pytest.raises(Refused, match="unit"):
         dp4sql.explain(policy, f"SELECT {aggregate} FROM t").reads  # noqa: B018
+
+
+def test_numbers_of_unknown_size_are_no_join_keys() -> None:
+    """A quotient is a double: 2**53 equals two different keys there, so a key's frequency of 1 says nothing."""
+    with duckdb.connect() as connection:
+        sql = "SELECT COUNT(*) FROM (VALUES (9007199254740992), (9007199254740993)) x(id) WHERE x.id = ?::DOUBLE"
+        assert connection.execute(sql, [2.0**53]).fetchone() == (2,)
+    with pytest.raises(Refused):
+        dp4sql.explain(
+            POLICY, "SELECT COUNT(*) FROM (SELECT m / 1 AS v FROM t) y JOIN t x ON x.id = y.v"
+        )
