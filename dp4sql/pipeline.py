@@ -40,7 +40,7 @@ from dp4sql.mechanisms.calls import Environment, Opened
 from dp4sql.mechanisms.derived import view
 from dp4sql.mechanisms.explain import derivation_hash
 from dp4sql.mechanisms.functions import FUNCTIONS
-from dp4sql.mechanisms.notices import clamp_notices, noise_notices
+from dp4sql.mechanisms.notices import clamp_notices, epsilon_notices, noise_notices
 from dp4sql.mechanisms.reading import histogram_sql
 from dp4sql.mechanisms.release import Measured, add_noise, output_rows, public_rows
 from dp4sql.mechanisms.shelf import Deriving, Shelf, repeated
@@ -255,6 +255,7 @@ class Pipeline:
         notices = [
             *noise_notices(prepared.plan, cost),
             *clamp_notices(prepared.plan, settings),
+            *epsilon_notices(self.policy, cost, settings, role),
             *chain(*(c.notices for c in calls.values())),
         ]
         columns = prepared.columns(settings)

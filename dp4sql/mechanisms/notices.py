@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dp4sql.mechanisms.explain import MeasurementReport, noise, report
+from collections.abc import Iterator
+
+from dp4sql.mechanisms.explain import MeasurementReport, noise, report, short
 from dp4sql.mechanisms.stages import Plan, Price
+from dp4sql.policy.labels import PolicySet
 from dp4sql.settings import Settings
 
 
@@ -41,3 +44,16 @@ def clamp_notices(plan: Plan, settings: Settings) -> tuple[str, ...]:
     return (
         "dp4sql.nonnegative: counts below 0 became 0, so small counts and sums of counts are too high on average",
     )
+
+
+def epsilon_notices(
+    policies: PolicySet, cost: Price, settings: Settings, role: str
+) -> Iterator[str]:
+    """That a query lost less than the session asked for, where a policy that is charged allows no more."""
+    for policy in policies.policies:
+        asked, most = settings.epsilon, policy.epsilon_of(settings.epsilon, role)
+        if asked is not None and most < asked and cost.charges[policy.name]:
+            yield (
+                f"dp4sql.epsilon is {short(asked)}, "
+                f"of which policy {policy.name} allows {short(most)} a query"
+            )

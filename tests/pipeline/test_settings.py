@@ -222,3 +222,10 @@ def test_every_setting_has_a_default_that_can_be_shown() -> None:
         "split": "equal",
         "target_error": "default",
     }
+
+
+def test_an_epsilon_above_what_the_policy_allows_is_named(pipeline: Pipeline) -> None:
+    found = answer(pipeline, "SELECT COUNT(*) FROM student", epsilon="5").notices
+    assert "dp4sql.epsilon is 5, of which policy student allows 1 a query" in found
+    found = answer(pipeline, "SELECT COUNT(*) FROM student", epsilon="0.5").notices
+    assert not [notice for notice in found if "allows" in notice]
