@@ -129,7 +129,7 @@ def test_the_command_tells_lines_and_exit_codes(
     good = made(tmp_path / "good.duckdb")
     bad = made(tmp_path / "bad.duckdb", "UPDATE sale SET kind = 'secret' WHERE id = 1")
     assert main(["check", "--policy", str(policy)]) == 0
-    assert "no mistakes in 3 tables and 1 policies" in capsys.readouterr().out
+    assert "no mistakes in 3 tables and 1 policy" in capsys.readouterr().out
     assert main(["check", "--policy", str(policy), "--database", good]) == 0
     assert " 0 broken" in capsys.readouterr().out
     assert main(["check", "--policy", str(policy), "--database", bad]) == 1
