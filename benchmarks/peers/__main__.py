@@ -153,7 +153,7 @@ def report(
         f"{options.scale} (B, Q), on one Postgres, {options.runs} runs each at epsilon 1 (delta 1e-5 for peers that "
         "need one). Near: within 10 % of the truth in 80 % of the groups. Peers protect the student "
         "and the customer; dp4sql protects faculty and suppliers as well. Times are medians over the queries "
-        "answered: of the first rewriting, and of the whole.",
+        "answered: of the first rewriting, and of the whole; they compare within this run alone.",
         "",
         "| system | answered | near the truth | refused | crashed | rewriting ms | whole ms | at most |",
         "|---|---|---|---|---|---|---|---|",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -55,6 +56,7 @@ def main() -> None:
     frames: dict[str, Any] = {}
     if given["database"] == "tpch":
         spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        spark = spark.config("spark.sql.warehouse.dir", tempfile.mkdtemp())
         started = spark.config("spark.sql.shuffle.partitions", "2").getOrCreate()
         started.sparkContext.setLogLevel("OFF")
         logging.disable()
