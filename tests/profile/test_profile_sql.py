@@ -458,6 +458,7 @@ def test_a_policy_without_profiles_says_so(tmp_path, database):
 
 def test_a_failure_after_the_charge_is_visible(pipeline, monkeypatch):
     """The private read fails: the charge stays, and its query is marked as failed."""
+    asyncio.run(pipeline.start())
     fetch, calls = pipeline.backend.fetch, []
 
     async def failing(sql, columns):
@@ -474,6 +475,7 @@ def test_a_failure_after_the_charge_is_visible(pipeline, monkeypatch):
 
 
 def test_nothing_private_is_read_before_the_charge(pipeline, monkeypatch):
+    asyncio.run(pipeline.start())
     fetch, seen = pipeline.backend.fetch, []
 
     async def watching(sql, columns):
