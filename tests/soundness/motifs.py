@@ -46,6 +46,8 @@ class Motifs:
             self.hanging,
             self.hanging,
             self.listed,
+            self.unlisted,
+            self.conditioned,
             self.padded,
             self.counted,
             self.paired,
@@ -111,6 +113,27 @@ class Motifs:
             outer.columns,
             (f"{mine.text} {word} (SELECT {theirs.text} FROM {inner.text}{where})",),
         )
+
+    def unlisted(self) -> Block:
+        """Parents that no child refers to; a reference that becomes NULL empties them."""
+        pairs = [(b, a) for a, b in self._along(self.child, self.parent)]
+        if len(pairs) != 1:
+            return self.listed()
+        ((mine, theirs),) = pairs
+        self.blocks.tags.add("NOT IN subquery")
+        test = f"{mine.text} NOT IN (SELECT {theirs.text} FROM {self.child.text})"
+        return Block(self.parent.text, self.parent.columns, (test,))
+
+    def conditioned(self) -> Block:
+        """Children with their parents, where a private column and one of the other side meet a condition."""
+        sides = (self.child, self.parent) if self.rng.random() < 0.5 else (self.parent, self.child)
+        unequal = self.blocks.joins.unequal_pair(self._private(sides[0]), sides[1].columns)
+        if unequal is None:
+            return self.paired()
+        self.blocks.tags.add("JOIN")
+        on = " AND ".join([*equal(self._along(self.child, self.parent)), unequal])
+        scope = (*self.child.columns, *self.parent.columns)
+        return Block(f"{self.child.text} JOIN {self.parent.text} ON {on}", scope, ())
 
     def padded(self) -> Block:
         """Children, or those that pass a filter, with what a subquery says of their parents."""

@@ -89,8 +89,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("X-Hang: its own columns decide no match", "flickering or bool(changed(premises[0].terms) & reads_own)", "flickering"),
         ("X-GrpHang: what hangs on a row moves no aggregate", "for a in changed(left) & keys) | every", "for a in changed(left) & keys)"),
         ("X-Left: unmatched rows are public", 'if node.kind in ("left", "full"):', 'if node.kind == "full":'),
-        ("T-Join: conditions in ON do not matter", "terms if node.residual is None else unary.select(terms, node.residual)", "terms"),
-        ("NOT IN: NULL matches nothing", "if nullable and (", "if False and ("),
         ("X-GrpLeft: any key is a single row", " or self.facts.freq(join.left, keys, nulls=True) != 1", ""),
         ("X-GrpKey: NULLs are single rows", "if self.facts.freq(node.child, keys, nulls=True) == 1", "if self.facts.freq(node.child, keys) == 1"),
     ),
