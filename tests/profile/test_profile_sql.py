@@ -5,79 +5,16 @@ from __future__ import annotations
 import asyncio
 from fractions import Fraction
 
-import asyncpg
 import duckdb
-import psycopg
 import pytest
 
 import dp4sql
 from dp4sql.budget.cost import show
 from dp4sql.errors import BudgetExceeded, Dp4sqlError, InvalidParameter, Refused, UndefinedFunction
 from dp4sql.mechanisms.profile import embedding
-from dp4sql.server import Options
-from dp4sql.serving import Address, proxy
 from dp4sql.settings import Settings
-from tests.profile.toys import policy, write
-
-CATS = [
-    ("c1", "Tom", "happy", "happy", "huge"),
-    ("c2", "Kit", "sad", "sad", "tiny"),
-    ("c3", "Ann", None, None, None),
-]
-MEALS = [(1, "c1", "small"), (2, "c1", "large"), (3, "c2", None), (4, "c1", "medium")]
-CERTAIN = 900
-"""An epsilon at which another category than the best has no chance worth mentioning."""
-
-
-@pytest.fixture
-def database(tmp_path):
-    path = tmp_path / "cats.duckdb"
-    with duckdb.connect(str(path)) as db:
-        db.execute("CREATE TABLE cat (id TEXT, nick TEXT, toy TEXT, mood TEXT, size TEXT)")
-        db.execute("CREATE TABLE meal (mid INTEGER, cid TEXT, amount TEXT)")
-        db.executemany("INSERT INTO cat VALUES (?, ?, ?, ?, ?)", CATS)
-        db.executemany("INSERT INTO meal VALUES (?, ?, ?)", MEALS)
-    return f"duckdb:///{path}"
-
-
-def opened(tmp_path, database, content=None):
-    path = write(tmp_path, content)
-    return dp4sql.open_pipeline(policy=path, database=database, ledger=tmp_path / "ledger")
-
-
-def rich(**profile):
-    """The toy policy with a budget for tests that want certain answers."""
-    content = policy()
-    content["policies"]["cat"]["budget"] = 100_000
-    content["profiles"]["vet"] |= profile
-    return content
-
-
-@pytest.fixture
-def pipeline(tmp_path, database):
-    found = opened(tmp_path, database)
-    yield found
-    asyncio.run(found.close())
-
-
-@pytest.fixture
-def certain(tmp_path, database):
-    found = opened(tmp_path, database, rich())
-    yield found
-    asyncio.run(found.close())
-
-
-def ask(pipeline, sql, *parameters, role="", settings=None):
-    return asyncio.run(pipeline.query(sql, parameters, settings, role=role))
-
-
-def release(pipeline, arguments, columns="*", role=""):
-    return ask(pipeline, f"SELECT {columns} FROM dp4sql.release_profile({arguments})", role=role)
-
-
-def spent(pipeline, member=""):
-    return pipeline.ledger.spent(pipeline.backend.identity, "cat", "cat", member)
-
+from tests.profile.cats import CERTAIN, ask, opened, release, spent
+from tests.profile.toys import policy
 
 # ---------------------------------------------------------------- answers
 
@@ -491,42 +428,3 @@ def test_nothing_private_is_read_before_the_charge(pipeline, monkeypatch):
     assert not any(column in sql for sql in before for column in private)
     assert any('"mood"' in sql for sql in after)
     assert not any('"nick"' in sql for sql, _ in seen)
-
-
-# ---------------------------------------------------------------- over the wire
-
-
-def test_clients_prepare_and_fetch(tmp_path, database):
-    asyncio.run(_over_the_wire(tmp_path, database))
-
-
-async def _over_the_wire(tmp_path, database):
-    loaded = dp4sql.load_policy(write(tmp_path, rich(roles="agent_{entity}")))
-    options = Options(trust=True)
-    listen = Address("127.0.0.1", 0)
-    async with proxy(loaded, database, tmp_path / "ledger", options, listen) as running:
-        at = running.at
-        connection = await asyncpg.connect(
-            host=at.host, port=at.port, user="agent_c1", database="dp4sql"
-        )
-        sql = "SELECT field, value, epsilon FROM dp4sql.release_profile(entity => $1, epsilon => $2) WHERE field = $3"
-        statement = await connection.prepare(sql)
-        assert [a.name for a in statement.get_attributes()] == ["field", "value", "epsilon"]
-        assert [tuple(r)[:2] for r in await statement.fetch("c1", CERTAIN, "mood")] == [
-            ("mood", "cheerful")
-        ]
-        with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            await statement.fetch("c2", CERTAIN, "mood")
-        await connection.close()
-        rows = await asyncio.to_thread(_with_psycopg, at)
-        assert rows == [("size", "large")]
-
-
-def _with_psycopg(at):
-    with psycopg.connect(
-        host=at.host, port=at.port, user="agent_c1", dbname="dp4sql"
-    ) as connection:
-        call = "dp4sql.release_profile(entity => %s, epsilon => %s)"
-        return connection.execute(
-            f"SELECT field, value FROM {call} WHERE field = 'size'", ("c1", CERTAIN)
-        ).fetchall()
