@@ -22,7 +22,7 @@ from dp4sql.serving import Address, proxy
 from tests.backends.servers import server, versions
 from tests.certify.toys import POLICY, clinic
 from tests.profile import toys
-from tests.profile.test_profile_sql import CATS, MEALS
+from tests.profile.cats import CATS, MEALS
 
 POSTGRES = versions()
 NEWEST = sorted(POSTGRES)[-1:]
