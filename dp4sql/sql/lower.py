@@ -6,51 +6,26 @@ Nothing here reads data or knows a policy. Whatever has no place in the algebra 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from sqlglot import exp
 
-from dp4sql.algebra.expr import Cast, Col, Constant, Expr, Lit, Scalar
-from dp4sql.algebra.nodes import (
-    Distinct,
-    Fetched,
-    Limit,
-    Node,
-    Project,
-    Scan,
-    Semi,
-    Sort,
-    UnionAll,
-    Values,
-    columns,
-)
+from dp4sql.algebra.expr import Col, Constant, Expr, Lit, Scalar
+from dp4sql.algebra.nodes import Limit, Node, Project, Sort, columns
 from dp4sql.algebra.schema import Schema
 from dp4sql.algebra.types import INTEGER, TEXT, UNKNOWN, Type, Value
-from dp4sql.errors import (
-    DatatypeMismatch,
-    Refused,
-    SyntaxError_,
-    UndefinedTable,
-    Unsupported,
-)
+from dp4sql.errors import SyntaxError_, Unsupported
 from dp4sql.infer.facts import Facts
-from dp4sql.sql.calls import Call, Signature, arguments, find
+from dp4sql.sql.calls import Call, Signature
+from dp4sql.sql.combined import Combined
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.guard import check
-from dp4sql.sql.names import Named, Relation, Scope, fold, meant
-from dp4sql.sql.parse import nearest, parse, position
-from dp4sql.sql.types import widest
+from dp4sql.sql.lowered import Cte, Ctes, Lowered
+from dp4sql.sql.names import Named, Relation, Scope, fold
+from dp4sql.sql.parse import parse, position
 
 Given: TypeAlias = Value | Constant
-
-
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """A query as algebra; `columns` are its output columns in order."""
-
-    node: Node
-    columns: tuple[Named, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +53,6 @@ def lower(
     return Statement(query, lowering.parameter_types(), tuple(lowering.calls))
 
 
-Ctes = Mapping[str, "Cte"]
-
-
-@dataclass(frozen=True, slots=True)
-class Cte:
-    query: exp.Expr
-    names: tuple[str, ...]
-    visible: Ctes
-
-
 @dataclass
 class Lowering:
     """State of one statement: fresh ids, parameters and the facts that join arrangement asks for."""
@@ -98,7 +63,7 @@ class Lowering:
     given: Sequence[tuple[Given, Type]] | None = None
     signatures: Mapping[str, Signature] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
-    _call_of: dict[int, int] = field(default_factory=dict)
+    call_of: dict[int, int] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
     _types: dict[int, Type] = field(default_factory=dict)
     _open: dict[int, tuple[Lit, int]] = field(default_factory=dict)
@@ -182,7 +147,7 @@ class Lowering:
             case exp.Subquery():
                 return self._wrapped(e, ctes, outer)
             case exp.SetOperation():
-                return self._set_operation(e, ctes, outer)
+                return Combined(self).lower(e, ctes, outer)
             case exp.Select():
                 from dp4sql.sql.select import SelectLowering
 
@@ -264,192 +229,6 @@ class Lowering:
             )
         return value.value
 
-    # ------------------------------------------------------------ UNION, INTERSECT, EXCEPT
-
-    def _set_operation(self, e: exp.SetOperation, ctes: Ctes, outer: Scope | None) -> Lowered:
-        left, right = self.query(e.this, ctes, outer), self.query(e.expression, ctes, outer)
-        if len(left.columns) != len(right.columns):
-            raise SyntaxError_(
-                "each part of a UNION must have the same number of columns", position=position(e)
-            )
-        left, right = self._aligned(left, right, e)
-        if isinstance(e, exp.Union):
-            found = self._union(left, right)
-            node: Node = Distinct(found.node) if e.args.get("distinct") else found.node
-        else:
-            node, found = self._intersect(left, right, e), left
-        done = Lowered(node, found.columns)
-        return self.ordered(done, e, ctes) if e.args.get("order") or e.args.get("limit") else done
-
-    def _aligned(self, left: Lowered, right: Lowered, e: exp.Expr) -> tuple[Lowered, Lowered]:
-        targets = []
-        for a, b in zip(left.columns, right.columns, strict=True):
-            target = widest(a.type, b.type)
-            if target is None:
-                raise DatatypeMismatch(
-                    f"UNION types {a.type.kind} and {b.type.kind} cannot be matched",
-                    hint="Cast one side.",
-                    position=position(e),
-                )
-            targets.append(TEXT if target.kind == "unknown" else target)
-        return self._retyped(left, targets), self._retyped(right, targets)
-
-    def _retyped(self, query: Lowered, targets: list[Type]) -> Lowered:
-        outputs, named = [], []
-        for column, target in zip(query.columns, targets, strict=True):
-            same = column.type.kind == target.kind
-            id = self.fresh(column.name)
-            outputs.append((id, column.col if same else Cast(column.col, target)))
-            named.append(Named(column.name, id, column.type if same else target))
-        return Lowered(Project(query.node, tuple(outputs)), tuple(named))
-
-    def _union(self, left: Lowered, right: Lowered) -> Lowered:
-        named = tuple(
-            Named(a.name, self.fresh(a.name), widest(a.type, b.type) or a.type)
-            for a, b in zip(left.columns, right.columns, strict=True)
-        )
-        node = UnionAll(
-            left.node,
-            right.node,
-            tuple((n.id, n.type) for n in named),
-            tuple(c.id for c in left.columns),
-            tuple(c.id for c in right.columns),
-        )
-        return Lowered(node, named)
-
-    def _intersect(self, left: Lowered, right: Lowered, e: exp.SetOperation) -> Node:
-        name = type(e).__name__.upper()
-        if not e.args.get("distinct"):
-            raise Unsupported(f"{name} ALL has no rule", hint=f"Use {name}.", position=position(e))
-        facts = (self.facts.columns(left.node), self.facts.columns(right.node))
-        if any(facts[i][c.id].nullable for i, q in enumerate((left, right)) for c in q.columns):
-            raise Unsupported(
-                f"{name} over columns that can be NULL has no rule",
-                hint="Exclude NULLs with IS NOT NULL, or use EXISTS.",
-                position=position(e),
-            )
-        pairs = tuple((a.id, b.id) for a, b in zip(left.columns, right.columns, strict=True))
-        return Semi(Distinct(left.node), right.node, pairs, None, anti=isinstance(e, exp.Except))
-
-    # ------------------------------------------------------------ FROM
-
-    def relation(self, e: exp.Expr, ctes: Ctes, outer: Scope | None) -> tuple[Node, Relation]:
-        """One item of FROM: a table, a CTE, a subquery or VALUES."""
-        match e:
-            case exp.Table():
-                return self._table(e, ctes)
-            case exp.Subquery():
-                query = self.query(e.this, ctes, None)
-                return query.node, self._named_relation(query, e)
-            case exp.Values():
-                return self._values(e, ctes)
-            case exp.Lateral():
-                raise Unsupported(
-                    "LATERAL has no rule", hint="Use a join or a subquery.", position=position(e)
-                )
-            case _:
-                raise Unsupported(
-                    f"{type(e).__name__} in FROM is not supported", position=position(e)
-                )
-
-    def _named_relation(self, query: Lowered, e: exp.Expr) -> Relation:
-        alias = e.args.get("alias")
-        name = fold(alias.this) if alias is not None and alias.this is not None else ""
-        names = [fold(c) for c in alias.args.get("columns") or ()] if alias is not None else []
-        return Relation(name, _renamed(query.columns, names, e))
-
-    def _table(self, e: exp.Table, ctes: Ctes) -> tuple[Node, Relation]:
-        if not isinstance(e.this, exp.Identifier):
-            return self._call(e)
-        for part in ("sample", "pivots", "version", "ordinality", "only"):
-            if e.args.get(part):
-                raise Unsupported(
-                    f"{part.upper()} on a table is not supported", position=position(e)
-                )
-        name, db = fold(e.this), fold(e.args.get("db"))
-        cte = ctes.get(name) if not db else None
-        if cte is not None:
-            query = self.query(cte.query, cte.visible, None)
-            query = Lowered(query.node, _renamed(query.columns, list(cte.names), e))
-            relation = self._named_relation(query, e)
-            return query.node, replace_alias(relation, relation.alias or name)
-        return self._base_table(e, name, db)
-
-    def _call(self, e: exp.Table) -> tuple[Node, Relation]:
-        """A function in FROM. A CTE that is named twice still calls it once."""
-        signature = find(self.signatures, e)
-        if id(e) not in self._call_of:
-            given = arguments(signature, e, self.plain(Scope(), {}))
-            self._call_of[id(e)] = len(self.calls)
-            self.calls.append(Call(signature.name, given, signature.columns))
-        named = tuple(Named(name, self.fresh(name), type) for name, type in signature.columns)
-        node = Fetched(self._call_of[id(e)], tuple((n.id, n.type) for n in named))
-        relation = self._named_relation(Lowered(node, named), e)
-        return node, replace_alias(relation, relation.alias or signature.name)
-
-    def _base_table(self, e: exp.Table, name: str, db: str) -> tuple[Node, Relation]:
-        table = next(
-            (
-                t
-                for t in self.schema.tables.values()
-                if (t.relname or t.name) == name
-                and (t.schema == db if db else t.schema == "public" or t.name == name)
-            ),
-            None,
-        )
-        if table is None:
-            close = nearest(name, (t.relname or t.name for t in self.schema.tables.values()))
-            raise UndefinedTable(
-                f'relation "{f"{db}.{name}" if db else name}" does not exist',
-                hint=meant(
-                    close, "Tables", (t.relname or t.name for t in self.schema.tables.values())
-                )
-                or "The policy file lists the tables.",
-                position=position(e),
-            )
-        if table.name not in self.covered:
-            raise Refused(
-                f'table "{table.name}" is covered by no policy, so nothing would protect it',
-                hint="The curator can label it pub, rep or del in a policy.",
-                position=position(e),
-            )
-        alias_node = e.args.get("alias")
-        shown = (
-            fold(alias_node.this)
-            if alias_node is not None and alias_node.this is not None
-            else name
-        )
-        alias = self.fresh(shown)
-        scan = Scan(table, alias, position(e))
-        named = tuple(Named(c.name, f"{alias}.{c.name}", c.type) for c in table.columns.values())
-        names = (
-            [fold(c) for c in alias_node.args.get("columns") or ()]
-            if alias_node is not None
-            else []
-        )
-        return scan, Relation(shown, _renamed(named, names, e))
-
-    def _values(self, e: exp.Values, ctes: Ctes) -> tuple[Node, Relation]:
-        lowering = self.plain(Scope(), ctes)
-        rows = [[lowering.lower(v) for v in row.expressions] for row in e.expressions]
-        width = len(rows[0])
-        if any(len(row) != width for row in rows):
-            raise SyntaxError_("VALUES lists must all be the same length", position=position(e))
-        typed = [lowering.together([row[i] for row in rows], e, "VALUES") for i in range(width)]
-        for cells, _ in typed:
-            if not all(isinstance(cell, Lit) for cell in cells):
-                raise Unsupported("VALUES holds constants only", position=position(e))
-        named = tuple(
-            Named(f"column{i + 1}", self.fresh(f"column{i + 1}"), t)
-            for i, (_, t) in enumerate(typed)
-        )
-        values = tuple(
-            tuple(cells[r].value for cells, _ in typed if isinstance(cells[r], Lit))  # type: ignore[union-attr]
-            for r in range(len(rows))
-        )
-        node = Values(tuple((n.id, n.type) for n in named), values)
-        return node, self._named_relation(Lowered(node, named), e)
-
     # ------------------------------------------------------------ scalar subqueries
 
     def _scalar(self, e: exp.Subquery, scope: Scope, ctes: Ctes) -> Expr:
@@ -457,16 +236,3 @@ class Lowering:
         if len(query.columns) != 1:
             raise SyntaxError_("subquery must return only one column", position=position(e))
         return Scalar(query.node, query.columns[0].id, query.columns[0].type)
-
-
-def replace_alias(relation: Relation, alias: str) -> Relation:
-    return Relation(alias, relation.columns)
-
-
-def _renamed(named: tuple[Named, ...], names: list[str], e: exp.Expr) -> tuple[Named, ...]:
-    if len(names) > len(named):
-        raise SyntaxError_(
-            f"{len(named)} columns available but {len(names)} column names given",
-            position=position(e),
-        )
-    return tuple(replace(c, name=names[i]) if i < len(names) else c for i, c in enumerate(named))

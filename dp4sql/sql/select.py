@@ -3,48 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from dp4sql.algebra.digits import held
-from dp4sql.algebra.expr import (
-    Call,
-    Col,
-    Expr,
-    conjunction,
-    conjuncts,
-    reads,
-    rewrite,
-)
-from dp4sql.algebra.nodes import Aggregate, Distinct, Node, Project, Select, Sort, Values, ids
-from dp4sql.algebra.types import BOOLEAN, TEXT
+from dp4sql.algebra.expr import Col, Expr, reads, rewrite
+from dp4sql.algebra.nodes import Aggregate, Distinct, Node, Project, Select, Sort
+from dp4sql.algebra.types import TEXT
 from dp4sql.errors import GroupingError, SyntaxError_, Unsupported
 from dp4sql.sql.aggregates import Aggregates, contains_aggregate
+from dp4sql.sql.block import BlockLowering
 from dp4sql.sql.expressions import Expressions
-from dp4sql.sql.joins import assemble, linked, outer_join
-from dp4sql.sql.lower import Ctes, Lowered, Lowering
-from dp4sql.sql.names import Named, Relation, Scope, fold
+from dp4sql.sql.lower import Lowering
+from dp4sql.sql.lowered import Ctes, Lowered
+from dp4sql.sql.names import Named, Scope, fold, output_name
 from dp4sql.sql.parse import position
-from dp4sql.sql.subqueries import Subqueries, is_subquery_test
 from dp4sql.sql.types import untyped
-
-
-@dataclass
-class Block:
-    """FROM and WHERE of a SELECT, joined: what its other clauses stand on.
-
-    `correlated` are conditions that read columns of the enclosing SELECT. `first` is where the relations
-    after the last comma begin in the scope.
-    """
-
-    scope: Scope
-    first: int = 0
-    trees: list[Node] = field(default_factory=list)
-    conditions: list[Expr] = field(default_factory=list)
-    correlated: list[Expr] = field(default_factory=list)
-    tests: list[exp.Expr] = field(default_factory=list)
-
 
 Fix = Callable[[Expr, exp.Expr], Expr]
 
@@ -68,141 +42,9 @@ class SelectLowering:
             )
         return self.output(node)
 
-    # ------------------------------------------------------------ FROM and WHERE
-
     def block(self) -> tuple[Node, list[Expr]]:
         """The joined and filtered FROM clause, and the conditions that reach outside."""
-        block = Block(self.scope)
-        source = self.e.args.get("from_")
-        if source is None:
-            block.trees.append(Values((), ((),)))
-        else:
-            self._add(block, source.this)
-        for join in self.e.args.get("joins") or ():
-            self._join(block, join)
-        self._where(block)
-        own = frozenset().union(*(ids(tree) for tree in block.trees))
-        local = [part for part in block.conditions if reads(part) <= own]
-        correlated = [part for part in block.conditions if not reads(part) <= own]
-        node = assemble(self.base.facts, block.trees, local)
-        for test in block.tests:
-            node = Subqueries(self.base, self.scope, self.ctes).apply(node, test)
-        return node, correlated
-
-    def _add(self, block: Block, e: exp.Expr) -> tuple[Node, Relation]:
-        if isinstance(e, exp.Paren) or (
-            isinstance(e, exp.Subquery) and not isinstance(e.this, exp.Query)
-        ):
-            return self._nested(block, e)
-        node, relation = self.base.relation(e, self.ctes, self.scope)
-        self._introduce(relation, e)
-        block.trees.append(node)
-        for join in e.args.get("joins") or ():
-            self._join(block, join)
-        return node, relation
-
-    def _nested(self, block: Block, e: exp.Expr) -> tuple[Node, Relation]:
-        raise Unsupported(
-            "a parenthesised join is not supported",
-            hint="Write it as a subquery.",
-            position=position(e),
-        )
-
-    def _introduce(self, relation: Relation, e: exp.Expr) -> None:
-        if relation.alias and any(r.alias == relation.alias for r in self.scope.relations):
-            raise SyntaxError_(
-                f'table name "{relation.alias}" specified more than once',
-                hint="Give one of them another alias.",
-                position=position(e),
-            )
-        self.scope.relations.append(relation)
-
-    def _where(self, block: Block) -> None:
-        where = self.e.args.get("where")
-        if where is None:
-            return
-        for part in _split(where.this):
-            if is_subquery_test(part):
-                block.tests.append(part)
-            else:
-                found = Subqueries(self.base, self.scope, self.ctes).correlated_scalars(part)
-                if found:
-                    block.tests.append(part)
-                else:
-                    block.conditions += conjuncts(factored(self.plain.boolean(part)))
-
-    def _join(self, block: Block, join: exp.Join) -> None:
-        side = str(join.args.get("side") or "").upper()
-        if str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI", "ASOF") or join.args.get(
-            "global"
-        ):
-            raise Unsupported("this kind of join is not supported", position=position(join))
-        before = list(self.scope.relations)
-        if _is_comma(join):
-            block.first = len(before)
-        node, relation = self._add(block, join.this)
-        conditions = self._on(block, join, before, relation, side)
-        if side:
-            whole = frozenset(c.id for r in before[block.first :] for c in r.columns)
-            self._outer(block, node, side, conditions, whole)
-        else:
-            block.conditions += conditions
-
-    def _on(
-        self, block: Block, join: exp.Join, before: list[Relation], new: Relation, side: str
-    ) -> list[Expr]:
-        using = [fold(c) for c in join.args.get("using") or ()]
-        if str(join.args.get("method") or "").upper() == "NATURAL":
-            old = {c.name for r in before for c in r.columns}
-            using = [c.name for c in new.columns if c.name in old]
-        if using:
-            return [self._using(name, before, new, side, join) for name in using]
-        on = join.args.get("on")
-        if on is None:
-            return []
-        for part in _split(on):
-            if is_subquery_test(part):
-                raise Unsupported(
-                    "a subquery in ON is not supported",
-                    hint="Put it in WHERE.",
-                    position=position(part),
-                )
-        return list(conjuncts(factored(self.plain.boolean(on))))
-
-    def _using(
-        self, name: str, before: list[Relation], new: Relation, side: str, join: exp.Join
-    ) -> Expr:
-        column = exp.column(exp.to_identifier(name, quoted=True))
-        left = Scope(before, dict(self.scope.merged)).resolve(column)
-        right = Scope([new]).resolve(column)
-        (a, b), kind = self.plain.together([left, right], join, "JOIN/USING")
-        merged = {"RIGHT": right, "FULL": Call("coalesce", (a, b), kind)}.get(side, left)
-        self.scope.merged[name] = merged
-        return Call("=", (a, b), BOOLEAN)
-
-    def _outer(
-        self, block: Block, right: Node, side: str, on: list[Expr], whole: frozenset[str]
-    ) -> None:
-        """LEFT, RIGHT and FULL JOIN: the left side is what its condition and earlier ones tie together.
-
-        RIGHT and FULL pad every column before them, those of cross joined relations too: their left side
-        is the `whole` since the last comma.
-        """
-        block.trees.remove(right)
-        tied = frozenset(id for part in on for id in reads(part)) - ids(right)
-        seed = tied if side == "LEFT" else whole
-        chosen = (
-            linked(block.trees, block.conditions, seed) if seed else list(range(len(block.trees)))
-        )
-        trees = [block.trees[i] for i in chosen]
-        scope = frozenset().union(*(ids(t) for t in trees))
-        inner = [part for part in block.conditions if reads(part) <= scope]
-        block.conditions = [part for part in block.conditions if part not in inner]
-        left = assemble(self.base.facts, trees, inner)
-        if side == "RIGHT":
-            left, right = right, left
-        block.trees = [t for i, t in enumerate(block.trees) if i not in chosen]
-        block.trees.append(outer_join(left, right, "full" if side == "FULL" else "left", on))
+        return BlockLowering(self.base, self.e, self.ctes, self.scope, self.plain).block()
 
     # ------------------------------------------------------------ grouping and output
 
@@ -240,7 +82,9 @@ class SelectLowering:
                     )
                 found += self._star(item)
             else:
-                found.append((_name(item), item.this if isinstance(item, exp.Alias) else item))
+                found.append(
+                    (output_name(item), item.this if isinstance(item, exp.Alias) else item)
+                )
         return found
 
     def _star(self, item: exp.Expr) -> list[tuple[str, exp.Expr]]:
@@ -350,7 +194,7 @@ class SelectLowering:
             match = next((e for n, e in items if n == name), None)
             if match is not None and name not in inputs:
                 return name, self.plain.lower(match)
-        return _name(item), self.plain.lower(item)
+        return output_name(item), self.plain.lower(item)
 
     def _finish(
         self, node: Node, items: list[tuple[str, exp.Expr]], lowering: Expressions, fix: Fix
@@ -433,58 +277,3 @@ class SelectLowering:
         id = self.base.fresh("order")
         projected[id] = expr
         return id, desc, nulls_first
-
-
-def _is_comma(join: exp.Join) -> bool:
-    return not any(join.args.get(part) for part in ("kind", "side", "method", "on", "using"))
-
-
-def factored(expr: Expr) -> Expr:
-    """(a AND x) OR (a AND y) as a AND (x OR y): what every branch demands is a condition of its own."""
-    if not (isinstance(expr, Call) and expr.op == "or"):
-        return expr
-    branches = [conjuncts(branch) for branch in expr.args]
-    common = tuple(part for part in branches[0] if all(part in branch for branch in branches))
-    if not common:
-        return expr
-    rests = [tuple(part for part in branch if part not in common) for branch in branches]
-    if any(not rest for rest in rests):
-        return conjunction(common)
-    return conjunction((*common, Call("or", tuple(conjunction(rest) for rest in rests), BOOLEAN)))
-
-
-def _split(e: exp.Expr) -> list[exp.Expr]:
-    if isinstance(e, exp.Paren):
-        return _split(e.this)
-    if isinstance(e, exp.And):
-        return [part for side in (e.this, e.expression) for part in _split(side)]
-    return [e]
-
-
-def _name(e: exp.Expr) -> str:
-    """The column name Postgres would give."""
-    match e:
-        case exp.Alias():
-            return fold(e.args["alias"])
-        case exp.Column():
-            return fold(e.this)
-        case exp.Cast():
-            return (
-                _name(e.this)
-                if isinstance(e.this, exp.Column)
-                else str(e.to.sql("postgres")).lower()
-            )
-        case exp.Paren() | exp.Filter() | exp.Window() | exp.WithinGroup():
-            return _name(e.this)
-        case exp.Case():
-            return "case"
-        case exp.TimestampTrunc():
-            return "date_trunc"
-        case exp.Binary() | exp.Literal() | exp.Neg() | exp.Subquery() | exp.Parameter():
-            return "?column?"
-        case exp.Func():
-            names = {"logical_or": "bool_or", "logical_and": "bool_and", "ceil": "ceil"}
-            own = str(e.sql_name()).lower()
-            return names.get(own, own)
-        case _:
-            return "?column?"

@@ -13,7 +13,8 @@ from dp4sql.errors import SyntaxError_, UndefinedTable, Unsupported
 from dp4sql.infer.facts import strict_columns
 from dp4sql.sql.aggregates import Aggregates, contains_aggregate
 from dp4sql.sql.joins import equality, joinable
-from dp4sql.sql.lower import Ctes, Lowered, Lowering
+from dp4sql.sql.lower import Lowering
+from dp4sql.sql.lowered import Ctes, Lowered
 from dp4sql.sql.names import Scope
 from dp4sql.sql.parse import position
 

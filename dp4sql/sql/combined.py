@@ -1,0 +1,96 @@
+"""UNION, INTERSECT and EXCEPT to algebra: columns matched by place, types widened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from dp4sql.algebra.expr import Cast
+from dp4sql.algebra.nodes import Distinct, Node, Project, Semi, UnionAll
+from dp4sql.algebra.types import TEXT, Type
+from dp4sql.errors import DatatypeMismatch, SyntaxError_, Unsupported
+from dp4sql.sql.lowered import Ctes, Lowered
+from dp4sql.sql.names import Named, Scope
+from dp4sql.sql.parse import position
+from dp4sql.sql.types import widest
+
+if TYPE_CHECKING:
+    from dp4sql.sql.lower import Lowering
+
+
+class Combined:
+    """Lowers one set operation."""
+
+    def __init__(self, base: Lowering) -> None:
+        self.base = base
+
+    def lower(self, e: exp.SetOperation, ctes: Ctes, outer: Scope | None) -> Lowered:
+        left, right = (
+            self.base.query(e.this, ctes, outer),
+            self.base.query(e.expression, ctes, outer),
+        )
+        if len(left.columns) != len(right.columns):
+            raise SyntaxError_(
+                "each part of a UNION must have the same number of columns", position=position(e)
+            )
+        left, right = self._aligned(left, right, e)
+        if isinstance(e, exp.Union):
+            found = self._union(left, right)
+            node: Node = Distinct(found.node) if e.args.get("distinct") else found.node
+        else:
+            node, found = self._intersect(left, right, e), left
+        done = Lowered(node, found.columns)
+        return (
+            self.base.ordered(done, e, ctes) if e.args.get("order") or e.args.get("limit") else done
+        )
+
+    def _aligned(self, left: Lowered, right: Lowered, e: exp.Expr) -> tuple[Lowered, Lowered]:
+        targets = []
+        for a, b in zip(left.columns, right.columns, strict=True):
+            target = widest(a.type, b.type)
+            if target is None:
+                raise DatatypeMismatch(
+                    f"UNION types {a.type.kind} and {b.type.kind} cannot be matched",
+                    hint="Cast one side.",
+                    position=position(e),
+                )
+            targets.append(TEXT if target.kind == "unknown" else target)
+        return self._retyped(left, targets), self._retyped(right, targets)
+
+    def _retyped(self, query: Lowered, targets: list[Type]) -> Lowered:
+        outputs, named = [], []
+        for column, target in zip(query.columns, targets, strict=True):
+            same = column.type.kind == target.kind
+            id = self.base.fresh(column.name)
+            outputs.append((id, column.col if same else Cast(column.col, target)))
+            named.append(Named(column.name, id, column.type if same else target))
+        return Lowered(Project(query.node, tuple(outputs)), tuple(named))
+
+    def _union(self, left: Lowered, right: Lowered) -> Lowered:
+        named = tuple(
+            Named(a.name, self.base.fresh(a.name), widest(a.type, b.type) or a.type)
+            for a, b in zip(left.columns, right.columns, strict=True)
+        )
+        node = UnionAll(
+            left.node,
+            right.node,
+            tuple((n.id, n.type) for n in named),
+            tuple(c.id for c in left.columns),
+            tuple(c.id for c in right.columns),
+        )
+        return Lowered(node, named)
+
+    def _intersect(self, left: Lowered, right: Lowered, e: exp.SetOperation) -> Node:
+        name = type(e).__name__.upper()
+        if not e.args.get("distinct"):
+            raise Unsupported(f"{name} ALL has no rule", hint=f"Use {name}.", position=position(e))
+        facts = (self.base.facts.columns(left.node), self.base.facts.columns(right.node))
+        if any(facts[i][c.id].nullable for i, q in enumerate((left, right)) for c in q.columns):
+            raise Unsupported(
+                f"{name} over columns that can be NULL has no rule",
+                hint="Exclude NULLs with IS NOT NULL, or use EXISTS.",
+                position=position(e),
+            )
+        pairs = tuple((a.id, b.id) for a, b in zip(left.columns, right.columns, strict=True))
+        return Semi(Distinct(left.node), right.node, pairs, None, anti=isinstance(e, exp.Except))

@@ -1,0 +1,40 @@
+"""A query as algebra with its output columns, and the CTEs that a query may name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from dp4sql.algebra.nodes import Node
+from dp4sql.errors import SyntaxError_
+from dp4sql.sql.names import Named
+from dp4sql.sql.parse import position
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A query as algebra; `columns` are its output columns in order."""
+
+    node: Node
+    columns: tuple[Named, ...]
+
+
+Ctes = Mapping[str, "Cte"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    query: exp.Expr
+    names: tuple[str, ...]
+    visible: Ctes
+
+
+def renamed(named: tuple[Named, ...], names: list[str], e: exp.Expr) -> tuple[Named, ...]:
+    if len(names) > len(named):
+        raise SyntaxError_(
+            f"{len(named)} columns available but {len(names)} column names given",
+            position=position(e),
+        )
+    return tuple(replace(c, name=names[i]) if i < len(names) else c for i, c in enumerate(named))
