@@ -26,6 +26,7 @@
         QueryCanceled           57014
       ProtocolViolation         08P01
       AuthenticationFailed      28P01
+      LoginRefused              28000  whoever it is: a name of the server's own, a network that can be read
       UndefinedDatabase         3D000
       SessionError              what the statement got wrong about its session
         UndefinedStatement      26000
@@ -210,6 +211,10 @@ class ProtocolViolation(Dp4sqlError):
 
 class AuthenticationFailed(Dp4sqlError):
     sqlstate = "28P01"
+
+
+class LoginRefused(Dp4sqlError):
+    sqlstate = "28000"
 
 
 class UndefinedDatabase(Dp4sqlError):

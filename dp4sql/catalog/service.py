@@ -15,11 +15,26 @@ from dp4sql.catalog.constants import Kept
 from dp4sql.catalog.ddl import LOCKDOWN, ddl, literal, quote
 from dp4sql.catalog.own import own_ddl
 from dp4sql.catalog.upstream import Address, Upstream
-from dp4sql.errors import CatalogUnavailable, InvalidParameter
+from dp4sql.errors import CatalogUnavailable, InvalidParameter, LoginRefused
 from dp4sql.policy.labels import PolicySet
 
 #: What is announced where no Postgres is at hand to ask: the major version the wheel has.
 FALLBACK_VERSION: Final = "18.0"
+
+
+#: Bytes of a name in Postgres.
+NAME_LENGTH: Final = 63
+
+
+def check_role(name: str) -> None:
+    """LoginRefused for a name that no role of a client may have in the empty Postgres."""
+    reserved = name in (embedded.SUPERUSER, "public", "none") or name.startswith("pg_")
+    if reserved or len(name.encode()) > NAME_LENGTH:
+        raise LoginRefused(
+            f'role "{name[:NAME_LENGTH]}" cannot log in',
+            hint=f"Names have at most {NAME_LENGTH} bytes; public, none, {embedded.SUPERUSER} and those "
+            "that start with pg_ are Postgres's own.",
+        )
 
 
 class Catalog:
@@ -99,7 +114,6 @@ class Catalog:
             f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC;{LOCKDOWN}{self._script()}",
             self._database,
         )
-        self._roles.add(embedded.SUPERUSER)
         self._filled = True
 
     async def _as_superuser(self, script: str, database: str) -> None:

@@ -25,8 +25,10 @@ def add(commands: Commands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from dp4sql.catalog.service import check_role
     from dp4sql.wire.auth import add_user
 
+    check_role(args.name)
     password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
     add_user(args.file, args.name, password)
     return 0

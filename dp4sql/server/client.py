@@ -11,6 +11,7 @@ import logging
 import ssl
 from typing import TYPE_CHECKING, Final, cast
 
+from dp4sql.catalog.service import check_role
 from dp4sql.errors import (
     AuthenticationFailed,
     Dp4sqlError,
@@ -201,6 +202,7 @@ class Client(asyncio.Protocol):
         user = startup.parameters.get("user", "")
         if not user:
             raise ProtocolViolation("no PostgreSQL user name specified in startup packet")
+        check_role(user)
         await self._authenticate(user)
         database = startup.parameters.get("database") or user
         if database != self._server.options.database:

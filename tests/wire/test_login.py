@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dp4sql.catalog.embedded import SUPERUSER
 from dp4sql.errors import InvalidParameter
 from dp4sql.server import Options, Server
 from dp4sql.wire import messages as m
@@ -39,6 +40,16 @@ def roots(place: tuple[Proxy, Path]) -> Path:
 def connect(port: int, **more: str) -> psycopg.Connection:
     parameters = {"user": USER, "password": PASSWORD, "dbname": DATABASE} | more
     return psycopg.connect(host="127.0.0.1", port=port, connect_timeout=10, **parameters)
+
+
+@pytest.mark.parametrize(
+    "name", [SUPERUSER, "pg_monitor", "pg_read_server_files", "public", "none", "x" * 64]
+)
+def test_names_of_the_catalogs_own_roles_do_not_log_in(live: Proxy, name: str) -> None:
+    """As its superuser a client could read every file that the proxy can."""
+    with Raw(live.port) as client:
+        client.send(startup(user=name, database=DATABASE))
+        assert error(client.rest())["C"] == "28000"
 
 
 @pytest.mark.parametrize("sslmode", ["disable", "require", "verify-full"])
