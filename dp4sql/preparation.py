@@ -11,14 +11,14 @@ from typing import TypeAlias
 from dp4sql import errorbars
 from dp4sql.algebra.types import Type, Value
 from dp4sql.infer.facts import Facts
-from dp4sql.mechanisms.explain import Explanation, explanation
+from dp4sql.mechanisms.explain import Explanation, derivation_hash, explanation
 from dp4sql.mechanisms.functions import FUNCTIONS, SIGNATURES
 from dp4sql.mechanisms.lineage import Output, outputs
 from dp4sql.mechanisms.plan import Planner
 from dp4sql.mechanisms.reading import read_sql
 from dp4sql.mechanisms.split import weights
 from dp4sql.mechanisms.stages import Plan, Price, PublicRead, Release, ScalarStage, price
-from dp4sql.mechanisms.stored import Identity
+from dp4sql.mechanisms.stored import Identity, identities
 from dp4sql.mechanisms.target import reaching
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn
@@ -64,6 +64,16 @@ def prepare(
     statement = lower(sql, policies.schema, policies.covered, facts, parameters, SIGNATURES)
     plan = Planner(policies, facts, sharing=sharing).plan(statement)
     return Prepared(plan, facts, outputs(plan))
+
+
+def rendered(prepared: Prepared, dialect: Dialect) -> Prepared:
+    """A plan that is known to render: what an engine has no safe SQL for is refused here, uncharged."""
+    plan, facts = prepared.plan, prepared.facts
+    reads = tuple(stage_sql(stage, facts, dialect, {}) for stage in plan.stages)
+    known_by = identities(plan, facts, dialect)
+    columns = tuple((c.id, f"c{i}") for i, c in enumerate(plan.columns))
+    Renderer(DUCKDB).statement(plan.final, columns)
+    return replace(prepared, reads=reads, identities=known_by, derivation=derivation_hash(plan))
 
 
 def shares_sums(settings: Settings) -> bool:

@@ -53,7 +53,7 @@ def test_a_small_error_is_refused_with_its_price(pipeline: Pipeline) -> None:
 
 def test_a_policy_that_lets_one_query_cost_more_reaches_it(pipeline: Pipeline) -> None:
     more = tuple(replace(p, max_charge=Fraction(5)) for p in pipeline.policy.policies)
-    pipeline.policy = replace(pipeline.policy, policies=more)
+    pipeline = pipeline.renewed(replace(pipeline.policy, policies=more))
     assert "95 % within +-1\n" in said(ask(pipeline, MAJORS, target_error="1"))
     assert spent(pipeline)["student"] == Fraction("1.766")
 

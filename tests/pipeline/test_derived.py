@@ -138,7 +138,7 @@ def test_conditions_are_decided_as_in_sql(people: Pipeline, condition: str) -> N
 def test_without_noise_it_is_what_would_be_read(people: Pipeline) -> None:
     """At an epsilon that leaves nearly no noise, derived answers are the answers."""
     loud = tuple(replace(p, epsilon=Fraction(10**10)) for p in people.policy.policies)
-    people.policy = replace(people.policy, policies=loud)
+    people = people.renewed(replace(people.policy, policies=loud))
     ask(people, WIDE.replace("SUM(cost) AS s", "SUM(cost), VARIANCE(cost)"))
     tails = [f" AND {c}" for c in CONDITIONS] + [" AND kind <> 'a'", ""]
     derived = 0

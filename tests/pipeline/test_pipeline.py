@@ -101,7 +101,7 @@ def test_the_budget_ends(pipeline: Pipeline) -> None:
             for p in pipeline.policy.policies
         ),
     )
-    pipeline.policy = small
+    pipeline = pipeline.renewed(small)
     anew = Settings(reuse="off")
     for _ in range(10):
         answer(pipeline, "SELECT COUNT(*) FROM student", settings=anew)
@@ -170,7 +170,7 @@ def test_noise_is_drawn_beside_the_event_loop(
         threads.append(threading.get_ident())
         return add_noise(*arguments)
 
-    monkeypatch.setattr("dp4sql.pipeline.add_noise", watched)
+    monkeypatch.setattr("dp4sql.execution.add_noise", watched)
     answer(pipeline, "SELECT COUNT(*) FROM student")
     assert threads
     assert threading.get_ident() not in threads

@@ -179,7 +179,7 @@ def test_data_that_is_refreshed_is_asked_anew_in_each_period() -> None:
 
 def test_the_policy_file_says_how_often(pipeline: Pipeline) -> None:
     ask(pipeline, MAJORS)
-    pipeline.policy = replace(pipeline.policy, refreshed="monthly")
+    pipeline = pipeline.renewed(replace(pipeline.policy, refreshed="monthly"))
     assert "shown again" not in said(ask(pipeline, MAJORS))
     assert "shown again" in said(ask(pipeline, MAJORS))
 
@@ -189,7 +189,7 @@ def test_a_role_with_an_allowance_is_shown_its_own_answers_alone(pipeline: Pipel
     limited = [
         replace(p, roles={"intern": Allowance(Fraction(2))}) for p in pipeline.policy.policies
     ]
-    pipeline.policy = replace(pipeline.policy, policies=tuple(limited))
+    pipeline = pipeline.renewed(replace(pipeline.policy, policies=tuple(limited)))
     answers = [
         said(asyncio.run(pipeline.query(MAJORS, role=role)))
         for role in ("ann", "bob", "intern", "intern")
