@@ -86,7 +86,7 @@ class Execution:
 
     async def _release(self, index: int, stage: Release) -> None:
         measured = await self._measured(index, stage)
-        shown = (stage, measured, self.settings.nonnegative)
+        shown = (stage, measured, self._scales(index, stage), self.settings.nonnegative)
         # A thread costs more than a few rows.
         few = sum(map(len, measured.noisy)) <= FEW
         rows = output_rows(*shown) if few else await self.engine.aside(output_rows, *shown)
@@ -98,8 +98,11 @@ class Execution:
             return self.shelf.found[index].measured
         private = await self._fetch(index, stage.columns)
         ranks = await self._histograms(stage)
-        scales = [self.cost.scales[index, i] for i in range(len(stage.measurements))]
+        scales = self._scales(index, stage)
         return await self.engine.aside(_noised, stage, private, ranks, scales, index, self.shelf)
+
+    def _scales(self, index: int, stage: Release) -> list[Fraction]:
+        return [self.cost.scales[index, i] for i in range(len(stage.measurements))]
 
     async def _fetch(self, index: int, columns: Ids) -> PrivateRows:
         sql, constants = self.prepared.reads[index], self.run.constants

@@ -35,6 +35,8 @@ AggregateFunction: TypeAlias = Literal[
     "var_pop",
     "stddev_samp",
     "stddev_pop",
+    "bool_and",
+    "bool_or",
 ]
 
 

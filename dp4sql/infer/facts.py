@@ -290,7 +290,7 @@ def _agg_fact(facts: Facts, node: Aggregate, agg: Agg) -> Fact:
             return Fact(agg.type, False, (Fraction(0), most_rows))
         case "sum" | "sum_distinct":
             return Fact(agg.type, arg.nullable or not node.keys, _sum_range(arg.range, most_rows))
-        case "avg" | "min" | "max" | "quantile_cont" | "quantile_disc":
+        case "avg" | "min" | "max" | "quantile_cont" | "quantile_disc" | "bool_and" | "bool_or":
             return Fact(agg.type, arg.nullable or not node.keys, arg.range)
         case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
             return Fact(agg.type, True)

@@ -27,7 +27,7 @@ from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.render import Renderer
 
-ADDITIVE: Final = frozenset({"count", "sum", "sum_squares"})
+ADDITIVE: Final = frozenset({"count", "count_true", "count_false", "sum", "sum_squares"})
 COMPARED: Final = INTEGERS | {"text", "character varying", "boolean", "date"}
 """Types whose values are equal in Python exactly where they are in SQL."""
 

@@ -20,7 +20,16 @@ from dp4sql.errors import Refused, Unsupported, located
 from dp4sql.infer.ranges import Fact
 from dp4sql.infer.release import Summand
 
-MeasurementKind = Literal["count", "count_distinct", "sum", "sum_distinct", "sum_squares", "rank"]
+MeasurementKind = Literal[
+    "count",
+    "count_distinct",
+    "count_true",
+    "count_false",
+    "sum",
+    "sum_distinct",
+    "sum_squares",
+    "rank",
+]
 MAX_CANDIDATES = 1000
 
 
@@ -70,6 +79,8 @@ class Quantity:
                 return f"COUNT({arg})"
             case "count_distinct":
                 return f"COUNT(DISTINCT {arg})"
+            case "count_true" | "count_false":
+                return f"COUNT({arg} IS {self.kind.removeprefix('count_').upper()})"
             case "sum":
                 return f"SUM({arg})"
             case "sum_distinct":
@@ -101,6 +112,12 @@ def count(arg: str | None, columns: Mapping[str, Fact]) -> Quantity:
 
 def count_distinct(arg: str) -> Quantity:
     return Quantity("count_distinct", arg, Fraction(1), Fraction(0), 1, 1, arg)
+
+
+def hits(agg: Agg) -> Quantity:
+    """Rows that decide BOOL_OR, those that are true, or BOOL_AND, those that are false."""
+    kind: MeasurementKind = "count_true" if agg.function == "bool_or" else "count_false"
+    return Quantity(kind, agg.arg, Fraction(1), Fraction(0), 0, 1, agg.arg)
 
 
 def total(
@@ -152,7 +169,7 @@ def rank(agg: Agg, columns: Mapping[str, Fact], unit: Fraction | None) -> Quanti
 
 def _check_range(agg: Agg, columns: Mapping[str, Fact]) -> None:
     """What sums values, or chooses one, needs numbers between known ends."""
-    if agg.arg is None or agg.function.startswith("count"):
+    if agg.arg is None or agg.function.startswith(("count", "bool")):
         return
     if columns[agg.arg].type.kind not in NUMBERS:
         raise Unsupported(
@@ -268,6 +285,8 @@ def _needed(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]
         case "count_distinct":
             assert agg.arg is not None
             return [count_distinct(agg.arg)]
+        case "bool_and" | "bool_or":
+            return [hits(agg)]
         case "sum" | "sum_distinct":
             assert agg.arg is not None
             distinct = agg.function == "sum_distinct"

@@ -20,8 +20,19 @@ def noise_notices(plan: Plan, cost: Price) -> tuple[str, ...]:
             for i in column.measurements:
                 r = report(release.measurements[i], cost.scales[stage, i])
                 if r.scale:
-                    found.append(f"{_shown(name, len(column.measurements), r)}: {noise(r)}")
+                    shown = f"{_shown(name, len(column.measurements), r)}: {noise(r)}"
+                    found.append(shown + _decided(column.agg.function, r))
     return tuple(dict.fromkeys(found))
+
+
+def _decided(function: str, r: MeasurementReport) -> str:
+    match function:
+        case "bool_or":
+            return f"; true where the noisy count of true rows is more than {short(r.half_width)}"
+        case "bool_and":
+            return f"; true where the noisy count of false rows is at most {short(r.half_width)}"
+        case _:
+            return ""
 
 
 def _shown(name: str | None, measurements: int, r: MeasurementReport) -> str:

@@ -77,6 +77,9 @@ def _measured(
     assert q.arg is not None
     if q.kind == "count_distinct":
         return f"COUNT(DISTINCT {names[q.arg]})"
+    if q.kind in ("count_true", "count_false"):
+        test = "IS TRUE" if q.kind == "count_true" else "IS FALSE"
+        return f"COUNT(CASE WHEN {names[q.arg]} {test} THEN 1 END)"
     type = dict(columns(node.child))[q.arg]
     if q.kind == "sum_squares":
         squared = _squared(q, type, node, facts, renderer, names)

@@ -15,7 +15,7 @@ from dp4sql.errors import InternalError, NumberOutOfRange
 from dp4sql.mechanisms.measure import Column, Quantity, Rank, decimal
 from dp4sql.mechanisms.reading import exact_sum
 from dp4sql.mechanisms.stages import Measurement, PublicRead, Release
-from dp4sql.noise import gaussian_of_rho, laplace, select
+from dp4sql.noise import gaussian_half_width, gaussian_of_rho, half_width, laplace, select
 from dp4sql.rows import PrivateRows
 
 # ---------------------------------------------------------------- noise
@@ -66,9 +66,12 @@ def add_noise(
     return Measured(shown, noisy)
 
 
-def output_rows(release: Release, found: Measured, nonnegative: bool) -> list[tuple[Value, ...]]:
-    """The output rows of a release: post-processing alone. `nonnegative` shows counts below 0 as 0."""
-    built = [_build(column, release, found.noisy, nonnegative) for column in release.built]
+def output_rows(
+    release: Release, found: Measured, scales: Sequence[Fraction], nonnegative: bool
+) -> list[tuple[Value, ...]]:
+    """The output rows of a release: post-processing alone. scales: as in `add_noise`. `nonnegative` shows
+    counts below 0 as 0."""
+    built = [_build(column, release, found.noisy, scales, nonnegative) for column in release.built]
     return list(zip(*found.keys, *built, strict=True)) if found.keys or built else []
 
 
@@ -138,14 +141,27 @@ def _integers(q: Quantity, column: Sequence[Any], types: Mapping[str, Type]) -> 
     return [int(Fraction(value) / q.unit) for value in column]
 
 
+def decision(m: Measurement, scale: Fraction) -> int:
+    """The most that a noisy count of no rows is, but for one answer in 40: BOOL_AND is true up to there, and
+    BOOL_OR beyond it."""
+    return gaussian_half_width(scale) if m.gaussian else half_width(scale)
+
+
 def _build(
-    column: Column, release: Release, noisy: Sequence[Sequence[int]], nonnegative: bool
+    column: Column,
+    release: Release,
+    noisy: Sequence[Sequence[int]],
+    scales: Sequence[Fraction],
+    nonnegative: bool,
 ) -> list[Value]:
     """Output values of one aggregate from its measurements; post-processing alone."""
     parts = [(release.measurements[i], noisy[i]) for i in column.measurements]
     agg = column.agg
     if agg.function.startswith("count"):
         return [max(0, n) for n in parts[0][1]] if nonnegative else list(parts[0][1])
+    if agg.function.startswith("bool"):
+        most = decision(parts[0][0], scales[column.measurements[0]])
+        return [(n > most) == (agg.function == "bool_or") for n in parts[0][1]]
     total, values = parts[0][0].quantity, parts[0][1]
     if agg.function == "sum" and len(parts) == 2:
         return [

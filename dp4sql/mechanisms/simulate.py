@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from dp4sql.mechanisms.measure import Column
-from dp4sql.mechanisms.release import Measured
+from dp4sql.mechanisms.release import Measured, decision
 from dp4sql.mechanisms.stages import Measurement, Release
 from dp4sql.noise import simulated_gaussian, simulated_laplace
 
@@ -44,7 +44,10 @@ def replicas(
         _drawn(m, values[bins], scale, draws)
         for m, values, scale in zip(release.measurements, found.noisy, scales, strict=True)
     ]
-    return {column.agg.id: _built(column, release.measurements, drawn) for column in release.built}
+    return {
+        column.agg.id: _built(column, release.measurements, drawn, scales)
+        for column in release.built
+    }
 
 
 def _drawn(m: Measurement, values: Sequence[int], scale: Fraction, draws: int) -> Any:
@@ -57,13 +60,21 @@ def _drawn(m: Measurement, values: Sequence[int], scale: Fraction, draws: int) -
     return found
 
 
-def _built(column: Column, measurements: Sequence[Measurement], drawn: Sequence[Any]) -> Any:
+def _built(
+    column: Column,
+    measurements: Sequence[Measurement],
+    drawn: Sequence[Any],
+    scales: Sequence[Fraction],
+) -> Any:
     """The formulas of `release.output_rows` on arrays, without what keeps results in range."""
     total, *rest = (drawn[i] for i in column.measurements)
     quantity = measurements[column.measurements[0]].quantity
     unit, function = float(quantity.unit), column.agg.function
     if function.startswith("count"):
         return total
+    if function.startswith("bool"):
+        most = decision(measurements[column.measurements[0]], scales[column.measurements[0]])
+        return ((total > most) == (function == "bool_or")).astype(float)
     if function in ("sum", "sum_distinct"):
         return total * unit + (float(quantity.center) * rest[0] if rest else 0)
     if quantity.rank is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 from sqlglot import exp
 
 from dp4sql.algebra.digits import held
-from dp4sql.algebra.expr import Call, Case, Col, Expr, Lit, Over
+from dp4sql.algebra.expr import Case, Cast, Col, Expr, Lit, Over
 from dp4sql.algebra.nodes import Agg, AggregateFunction
 from dp4sql.algebra.types import (
     BIGINT,
@@ -24,9 +24,11 @@ from dp4sql.algebra.types import (
     Value,
 )
 from dp4sql.errors import DatatypeMismatch, GroupingError, SyntaxError_, Unsupported
+from dp4sql.sql.arrays import is_array
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.operators import WRITTEN
 from dp4sql.sql.parse import position
+from dp4sql.sql.spellings import is_spelling, written
 from dp4sql.sql.types import avg_type, is_number, sum_type, untyped
 
 SIMPLE: Final[dict[type, AggregateFunction]] = {
@@ -40,8 +42,6 @@ SIMPLE: Final[dict[type, AggregateFunction]] = {
     exp.Variance: "var_samp",
     exp.VariancePop: "var_pop",
     exp.Median: "quantile_cont",
-    exp.LogicalAnd: "sum",
-    exp.LogicalOr: "sum",
 }
 NUMERIC_ONLY: Final = frozenset(
     {"sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "quantile_cont"}
@@ -49,6 +49,8 @@ NUMERIC_ONLY: Final = frozenset(
 
 
 def is_aggregate(e: exp.Expr) -> bool:
+    if is_spelling(e):
+        return True
     return isinstance(e, (exp.AggFunc, exp.WithinGroup, exp.Filter)) and not isinstance(
         e, (exp.RowNumber, exp.Rank, exp.DenseRank)
     )
@@ -127,14 +129,10 @@ class Aggregates:
                 return self._logical(e, condition)
             case _ if type(e) in SIMPLE:
                 return self._simple(e, SIMPLE[type(e)], condition)
+            case _ if (plain := written(e)) is not None:
+                return self._aggregate(plain, condition)
             case _:
-                name = (e.sql_name() if hasattr(e, "sql_name") else type(e).__name__).lower()
-                raise Unsupported(
-                    f"aggregate {WRITTEN.get(name, name)} is not supported",
-                    hint="Supported: COUNT, SUM, AVG, MIN, MAX, MEDIAN, VARIANCE, STDDEV, PERCENTILE_CONT, "
-                    "PERCENTILE_DISC, BOOL_AND, BOOL_OR.",
-                    position=position(e),
-                )
+                raise _unsupported(e)
 
     def _count(self, e: exp.Count, condition: Expr | None) -> Expr:
         if e.expressions:
@@ -198,10 +196,16 @@ class Aggregates:
             exp.PercentileDisc: "quantile_disc",
         }
         if type(e.this) not in kinds:
+            raise _unsupported(e.this)
+        if is_array(e.this.this):
             raise Unsupported(
-                "only PERCENTILE_CONT and PERCENTILE_DISC take WITHIN GROUP", position=position(e)
+                "percentiles of an array of fractions are not supported",
+                hint="Ask for a column each: PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY x), "
+                "PERCENTILE_CONT(0.75) WITHIN GROUP (ORDER BY x).",
+                position=position(e),
             )
         fraction = self.inner.lower(e.this.this)
+        fraction = fraction.arg if isinstance(fraction, Cast) else fraction
         if (
             not isinstance(fraction, Lit)
             or not isinstance(fraction.value, (int, Decimal))
@@ -229,15 +233,16 @@ class Aggregates:
         )
 
     def _logical(self, e: exp.Expr, condition: Expr | None) -> Expr:
-        """BOOL_AND as "no row is false", BOOL_OR as "some row is true", on the released counts."""
         arg = self._argument(e.this, condition)
         if arg.type.kind != "boolean":
-            raise DatatypeMismatch("BOOL_AND and BOOL_OR take a boolean", position=position(e))
-        wanted = isinstance(e, exp.LogicalOr)
-        hits = arg if wanted else Call("not", (arg,), BOOLEAN)
-        count = self._measure("count", _if(hits, Lit(1, INTEGER)), BIGINT)
-        zero = Lit(0, INTEGER)
-        return Call(">" if wanted else "<=", (count, zero), BOOLEAN)
+            raise DatatypeMismatch(
+                "BOOL_AND and BOOL_OR take a boolean",
+                hint="Compare it with something, as in BOOL_AND(x > 0).",
+                position=position(e),
+            )
+        return self._measure(
+            "bool_or" if isinstance(e, exp.LogicalOr) else "bool_and", arg, BOOLEAN
+        )
 
     def _measure(
         self, function: AggregateFunction, arg: Expr | None, type: Type, fraction: Value = None
@@ -326,6 +331,33 @@ def _window_type(op: str, type: Type) -> Type:
             return BIGINT
         case _:
             return type
+
+
+SUPPORTED: Final = (
+    "Supported: COUNT, SUM, AVG, MIN, MAX, MEDIAN, VARIANCE, STDDEV, PERCENTILE_CONT, PERCENTILE_DISC, "
+    "BOOL_AND, BOOL_OR."
+)
+REWRITES: Final[Mapping[str, str]] = {
+    "mode": "The most frequent value: SELECT x, COUNT(*) FROM ... GROUP BY x ORDER BY 2 DESC LIMIT 1.",
+    "corr": "Ask for AVG(x), AVG(y), AVG(x * y), STDDEV_POP(x) and STDDEV_POP(y): "
+    "(AVG(x * y) - AVG(x) * AVG(y)) / (STDDEV_POP(x) * STDDEV_POP(y)).",
+    "covar_pop": "It is AVG(x * y) - AVG(x) * AVG(y).",
+    **dict.fromkeys(
+        ("string_agg", "array_agg", "any_value", "first", "last"),
+        "It would show values of single rows. GROUP BY a column with public values, with a COUNT, shows which occur.",
+    ),
+}
+"""What to ask instead of an aggregate that is refused."""
+
+
+def _unsupported(e: exp.Expr) -> Unsupported:
+    own = (e.sql_name() if isinstance(e, exp.Func) else type(e).__name__).lower()
+    name = WRITTEN.get(own, own)
+    return Unsupported(
+        f"aggregate {name} is not supported",
+        hint=REWRITES.get(name, SUPPORTED),
+        position=position(e),
+    )
 
 
 def _if(condition: Expr, then: Expr) -> Expr:

@@ -65,7 +65,7 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.If: frozenset({"this", "true", "false"}),
     exp.Cast: frozenset({"this", "to"}),
     exp.TryCast: frozenset({"this", "to", "safe"}),
-    exp.DataType: frozenset({"this", "expressions", "kind"}),
+    exp.DataType: frozenset({"this", "expressions", "kind", "nested"}),
     exp.DataTypeParam: _THIS,
     exp.Interval: frozenset({"this", "unit"}),
     **dict.fromkeys(
@@ -92,6 +92,8 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
         (exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop), _THIS
     ),
     **dict.fromkeys((exp.LogicalAnd, exp.LogicalOr, exp.PercentileCont, exp.PercentileDisc), _THIS),
+    **dict.fromkeys((exp.ApproxQuantile, exp.Quantile), frozenset({"this", "quantile"})),
+    **dict.fromkeys((exp.ApproxDistinct, exp.CountIf), _THIS),
     **dict.fromkeys((exp.WithinGroup, exp.Filter), _PAIR),
     exp.Window: frozenset({"this", "partition_by", "order", "spec", "over"}),
     exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),

@@ -108,7 +108,7 @@ CASES = [
     ("SELECT AVG(DISTINCT grade) FROM enrollment", "0A000", "subquery"),
     ("SELECT FROM WHERE", "42601", ""),
     ("", "42601", ""),
-    ("SELECT STRING_AGG(name, ',') FROM student", "0A000", "Supported"),
+    ("SELECT STRING_AGG(name, ',') FROM student", "0A000", "single rows"),
     ("WITH RECURSIVE t AS (SELECT 1) SELECT COUNT(*) FROM t", "0A000", ""),
     *(
         (f"SELECT COUNT(*) FROM student s WHERE {test}", "0A000", hint)
