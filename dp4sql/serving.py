@@ -14,9 +14,10 @@ import dp4sql
 from dp4sql.budget.audit import Audit
 from dp4sql.errors import Dp4sqlError, InvalidParameter
 from dp4sql.policy.labels import PolicySet
-from dp4sql.server import Options, Server
+from dp4sql.server import Options, Server, Tls
 from dp4sql.server.health import Health
 from dp4sql.server.metrics import Metrics
+from dp4sql.server.options import is_local
 from dp4sql.wire.auth import Verifier
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,15 @@ class Watch:
     observe: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What is read at the start and on SIGHUP: the policy, who may log in, and by which certificate."""
+
+    policy: PolicySet
+    users: Mapping[str, Verifier] | None = None
+    tls: Tls | None = None
+
+
 @dataclass(slots=True)
 class Running:
     """A proxy that answers: `at` is where clients connect, `pages` where probes do."""
@@ -66,10 +76,8 @@ class Running:
     audit: Audit | None
     _renewing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def renew(
-        self, load: Callable[[], tuple[PolicySet, Mapping[str, Verifier] | None]]
-    ) -> None:
-        """Take what `load` reads, a policy file and users; where either is no good, all stays as it is.
+    async def renew(self, load: Callable[[], Files]) -> None:
+        """Take what `load` reads; where one of the files is no good, all stays as it is.
 
         Statements that run go on under the file they began with. The audit log is opened anew.
         """
@@ -77,15 +85,15 @@ class Running:
             try:
                 if self.audit is not None:
                     self.audit.reopen()
-                policy, users = await asyncio.to_thread(load)
-                pipeline = self.server.served.pipeline.renewed(policy)
+                files = await asyncio.to_thread(load)
+                pipeline = self.server.served.pipeline.renewed(files.policy)
                 await pipeline.start()
-                await self.server.renew(pipeline, users)
+                await self.server.renew(pipeline, files.users, files.tls)
             except (Dp4sqlError, OSError) as error:
                 log.error("not reloaded, everything stays as it was: %s", error)
                 self.metrics.reloaded(taken=False)
             else:
-                log.info("reloaded: %s holds from the next statement on", policy.source)
+                log.info("reloaded: %s holds from the next statement on", files.policy.source)
                 self.metrics.reloaded(taken=True)
 
 
@@ -105,6 +113,8 @@ async def proxy(
     """
     if options.trust and any(one.roles for one in policy.policies):
         log.warning("roles have allowances, but without --users anyone may take any role's name")
+    if options.tls is None and not is_local(listen.host):
+        log.warning("without --tls all that clients ask and read can be read on the way")
     async with AsyncExitStack() as closing:
         audit, metrics = Audit(watch.audit) if watch.audit else None, Metrics()
         if audit is not None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import dp4sql
 from dp4sql.cli.arguments import Commands, add_command, database_argument, policy_argument
-from dp4sql.policy.labels import PolicySet
 
 if TYPE_CHECKING:
-    from dp4sql.wire.auth import Verifier
+    from dp4sql.serving import Files
+
+
+#: Open files beside those of sessions: logins, the engine, the ledger, libraries.
+FILES: Final = 1000
 
 
 def add(commands: Commands) -> None:
@@ -51,6 +53,18 @@ def add(commands: Commands) -> None:
         "--tls", nargs=2, metavar=("CERT", "KEY"), help="PEM files: certificate chain and key"
     )
     command.add_argument(
+        "--require-tls",
+        choices=["remote", "all", "none"],
+        default="remote",
+        help="who has to use TLS where --tls is given: clients of other machines (remote), all, or none",
+    )
+    command.add_argument(
+        "--max-connections", type=int, default=1200, metavar="N", help="sessions at once (1200)"
+    )
+    command.add_argument(
+        "--max-role-connections", type=int, metavar="N", help="sessions at once of one user"
+    )
+    command.add_argument(
         "--catalog", metavar="URL", help="an empty Postgres that answers catalog queries (its own)"
     )
     command.add_argument(
@@ -79,25 +93,29 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _served(args: argparse.Namespace) -> None:
-    from dp4sql.server import Options, Tls
+    from dp4sql.server import Options
     from dp4sql.serving import Watch, address, proxy, until_stopped
 
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
     )
     name = args.name or Path(args.policy).stem
-    policy, users = _read(args)
+    files = _read(args)
+    _allow_sockets(args.max_connections)
     options = Options(
         database=name,
-        users=users,
+        users=files.users,
         trust=not args.users,
-        tls=Tls.load(*args.tls) if args.tls else None,
+        tls=files.tls,
+        require_tls=args.require_tls,
         catalog=args.catalog,
+        max_connections=args.max_connections,
+        max_role_connections=args.max_role_connections,
     )
     pages = address(args.metrics_address) if args.metrics_address else None
     watch = Watch(args.audit_log, pages, args.observe)
     listen = address(args.listen)
-    async with proxy(policy, args.database, args.ledger, options, listen, watch) as running:
+    async with proxy(files.policy, args.database, args.ledger, options, listen, watch) as running:
         who = "users of " + args.users if args.users else "anyone on this machine"
         print(f"dp4sql {dp4sql.__version__} listens on {running.at} for {who}", flush=True)
         print(f"  {running.at.psql(name, 'me')}", flush=True)
@@ -112,9 +130,26 @@ async def _served(args: argparse.Namespace) -> None:
     print("stopped")
 
 
-def _read(args: argparse.Namespace) -> tuple[PolicySet, Mapping[str, Verifier] | None]:
+def _allow_sockets(connections: int) -> None:
+    """As many open files as the system lets the process have, for sockets of clients and of the engine."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    if 0 <= most < 2 * connections + FILES:
+        logging.getLogger(__name__).warning(
+            "at most %d open files are too few for %d clients: ulimit -n", most, connections
+        )
+
+
+def _read(args: argparse.Namespace) -> Files:
     """The files that SIGHUP reads again."""
+    from dp4sql.server import Tls
+    from dp4sql.serving import Files
     from dp4sql.wire.auth import load_users
 
-    users = load_users(args.users) if args.users else None
-    return dp4sql.load_policy(args.policy), users
+    return Files(
+        dp4sql.load_policy(args.policy),
+        load_users(args.users) if args.users else None,
+        Tls.load(*args.tls) if args.tls else None,
+    )

@@ -8,29 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from typing import TYPE_CHECKING, Final, cast
 
-from dp4sql.catalog.service import check_role
 from dp4sql.errors import (
-    AuthenticationFailed,
     Dp4sqlError,
     IdleInTransaction,
     IdleTooLong,
     InvalidEncoding,
-    ProtocolViolation,
     ServerError,
     ShuttingDown,
-    UndefinedDatabase,
-    Unsupported,
 )
-from dp4sql.server.options import is_local
+from dp4sql.server.login import Login
+from dp4sql.server.options import Tls
 from dp4sql.session.answers import Answers
 from dp4sql.session.session import FLUSH_AT, Session
 from dp4sql.session.startup import settings_of
 from dp4sql.session.state import State
 from dp4sql.wire import messages as m
-from dp4sql.wire.auth import Scram
 from dp4sql.wire.connection import Connection, Event
 
 if TYPE_CHECKING:
@@ -40,6 +34,8 @@ log = logging.getLogger(__name__)
 
 #: Bytes that wait unread before the client is made to wait.
 READ_AHEAD: Final = 1 << 18
+#: Seconds for a client to read the last that was written to it.
+LINGER: Final = 10.0
 #: Messages after which the other clients get their turn, if none of them made this one wait.
 TURN: Final = 64
 
@@ -47,14 +43,16 @@ TURN: Final = 64
 class Client(asyncio.Protocol):
     """A socket that may become a session."""
 
-    def __init__(self, server: Server, direct_tls: bool) -> None:
-        self._server, self._direct_tls = server, direct_tls
+    def __init__(self, server: Server, tls: Tls | None) -> None:
+        self._server, self._tls = server, tls
         self._connection = Connection(server.options.max_message)
         self._session: Session | None = None
         self._arrived: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
-        self._pid = 0
+        self._task: asyncio.Task[None] | None = None
+        self._ending: asyncio.TimerHandle | None = None
+        self._pid, self._role = 0, ""
         self._lost = self._paused = False
         self.secret = b""
 
@@ -62,7 +60,7 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no subclasses of asyncio's.
-        self._transport = cast(asyncio.Transport, transport)
+        self.transport = cast(asyncio.Transport, transport)
         self._task = asyncio.get_running_loop().create_task(self._serve())
         self._task.add_done_callback(_log_fault)
 
@@ -72,16 +70,18 @@ class Client(asyncio.Protocol):
             if not self._arrived.done():
                 self._arrived.set_result(None)
         elif self._connection.unread > READ_AHEAD:
-            self._pause()
+            self.pause()
 
-    def _pause(self) -> None:
+    def pause(self) -> None:
         self._paused = True
-        self._transport.pause_reading()
+        self.transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
+        if self._ending is not None:
+            self._ending.cancel()
         self._writable.set()
-        self._task.cancel()
+        self._stop()
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -90,6 +90,11 @@ class Client(asyncio.Protocol):
         self._writable.set()
 
     # ------------------------------------------------------------ called by the server
+
+    @property
+    def started(self) -> bool:
+        """Whether the client has its socket: it was accepted, and a handshake of direct TLS is over."""
+        return self._task is not None
 
     @property
     def busy(self) -> bool:
@@ -101,11 +106,15 @@ class Client(asyncio.Protocol):
 
     def shut_down(self) -> None:
         """Tell the client and hang up."""
-        self._server.clients.pop(self._pid, None)
+        self._leave()
         self._connection.end(ShuttingDown("terminating connection due to administrator command"))
         self._write()
-        self._transport.close()
-        self._task.cancel()
+        self._hang_up()
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
 
     # ------------------------------------------------------------ the task
 
@@ -124,16 +133,26 @@ class Client(asyncio.Protocol):
         except TimeoutError:
             log.info("a client did not log in in time")
         finally:
-            self._server.clients.pop(self._pid, None)
+            self._leave()
             if self._session is not None:
                 self._session.close()
-            self._transport.close()
+            self._hang_up()
+
+    def _leave(self) -> None:
+        self._server.dismiss(self._pid, self._role)
+
+    def _hang_up(self) -> None:
+        """Close once the client has read what was written, or after a while."""
+        self.transport.close()
+        if self._ending is None and not self._lost:
+            abort = self.transport.abort
+            self._ending = asyncio.get_running_loop().call_later(LINGER, abort)
 
     async def _converse(self, session: Session) -> None:
         handled = 0
         while True:
             try:
-                event = self._connection.next_event() or await self._next()
+                event = self._connection.next_event() or await self.next()
             except InvalidEncoding as error:
                 session.fail(error)
                 continue
@@ -142,15 +161,15 @@ class Client(asyncio.Protocol):
             # Openings come before the login alone.
             await session.handle(cast(m.Message, event))
             if self._connection.flush_now or self._connection.unsent > FLUSH_AT:
-                await self._drain()
+                await self.drain()
             handled += 1
             if handled % TURN == 0:
                 await asyncio.sleep(0)
 
-    async def _next(self) -> Event:
+    async def next(self) -> Event:
         while (event := self._connection.next_event()) is None:
             if self._connection.flush_now:
-                await self._drain()
+                await self.drain()
             await self._more()
         return event
 
@@ -159,7 +178,7 @@ class Client(asyncio.Protocol):
         self._arrived = asyncio.get_running_loop().create_future()
         if self._paused:
             self._paused = False
-            self._transport.resume_reading()
+            self.transport.resume_reading()
         seconds = self._idle_timeout()
         try:
             if seconds is None:
@@ -186,9 +205,9 @@ class Client(asyncio.Protocol):
 
     def _write(self) -> None:
         if self._connection.unsent and not self._lost:
-            self._transport.write(self._connection.take())
+            self.transport.write(self._connection.take())
 
-    async def _drain(self) -> None:
+    async def drain(self) -> None:
         self._write()
         if not self._writable.is_set():
             await self._writable.wait()
@@ -196,93 +215,22 @@ class Client(asyncio.Protocol):
     # ------------------------------------------------------------ login
 
     async def _login(self) -> Session | None:
-        startup = await self._opening()
-        if startup is None:
-            return None
-        user = startup.parameters.get("user", "")
-        if not user:
-            raise ProtocolViolation("no PostgreSQL user name specified in startup packet")
-        check_role(user)
-        await self._authenticate(user)
-        database = startup.parameters.get("database") or user
-        if database != self._server.options.database:
-            raise UndefinedDatabase(f'database "{database}" does not exist')
-        if startup.parameters.get("replication", "false") not in ("false", "off", "no", "0"):
-            raise Unsupported("replication is not supported")
-        return self._admitted(user, startup)
+        startup = await Login(self._server, self, self._connection, self._tls).startup()
+        return None if startup is None else self._admitted(startup)
 
-    async def _opening(self) -> m.Startup | None:
-        """The startup packet; None when the client wanted no more than to cancel."""
-        if self._direct_tls:
-            chosen = self._transport.get_extra_info("ssl_object").selected_alpn_protocol()
-            if chosen != "postgresql":
-                raise ProtocolViolation("direct TLS needs the ALPN protocol postgresql")
-        while True:
-            match await self._next():
-                case m.Startup() as startup:
-                    return startup
-                case m.CancelRequest() as request:
-                    self._server.cancel(request)
-                    return None
-                case m.SslRequest() if self._server.options.tls and not self._encrypted:
-                    await self._start_tls(self._server.options.tls.context)
-                case m.SslRequest() | m.GssEncRequest():
-                    self._transport.write(b"N")
-                case _:
-                    raise ProtocolViolation("a message came before the startup packet")
-
-    @property
-    def _encrypted(self) -> bool:
-        return self._transport.get_extra_info("ssl_object") is not None
-
-    async def _start_tls(self, context: ssl.SSLContext) -> None:
-        if self._connection.unread:
-            # Sent before the handshake, it could be anybody's: CVE-2021-23214.
-            raise ProtocolViolation("received unencrypted data after SSL request")
-        self._pause()
-        self._transport.write(b"S")
-        loop = asyncio.get_running_loop()
-        try:
-            found = await loop.start_tls(self._transport, self, context, server_side=True)
-        except OSError as error:
-            raise ProtocolViolation("the TLS handshake failed") from error
-        assert found is not None
-        self._transport = found
-
-    async def _authenticate(self, user: str) -> None:
-        peer = self._transport.get_extra_info("peername")
-        if self._server.options.trust and peer and is_local(peer[0]):
-            return
-        if not self._server.options.users:
-            raise AuthenticationFailed("this server lets in clients on its own machine alone")
-        tls = self._server.options.tls
-        binding = tls.binding if tls and self._encrypted else None
-        scram = Scram(user, self._server.users.verifier(user), binding)
-        self._connection.send(m.authentication_sasl(scram.mechanisms))
-        first = scram.first(await self._answer())
-        self._connection.send(m.authentication_sasl_continue(first))
-        final = scram.final(await self._answer())
-        self._connection.send(m.authentication_sasl_final(final))
-
-    async def _answer(self) -> bytes:
-        await self._drain()
-        event = await self._next()
-        if not isinstance(event, m.Password):
-            raise AuthenticationFailed("the client ended the login")
-        return event.payload
-
-    def _admitted(self, user: str, startup: m.Startup) -> Session:
-        state = State()
+    def _admitted(self, startup: m.Startup) -> Session:
+        user, state = startup.parameters["user"], State()
         state.log_in(user, self._server.catalog.version, settings_of(startup.parameters))
         server, connection = self._server, self._connection
-        self._pid, self.secret = server.admit(self)
+        self._pid, self.secret = server.admit(self, user)
+        self._role = user
         connection.send(m.AUTHENTICATION_OK)
         for name, value in state.reported().items():
             connection.send(m.parameter_status(name, value))
         connection.send(m.backend_key_data(self._pid, self.secret))
         connection.ready(state.status)
         answers = Answers(lambda: server.served, server.catalog, state, user)
-        return Session(connection, state, answers, self._drain)
+        return Session(connection, state, answers, self.drain)
 
 
 def _log_fault(task: asyncio.Task[None]) -> None:

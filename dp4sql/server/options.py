@@ -7,11 +7,13 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from dp4sql.errors import InvalidParameter
 from dp4sql.wire import messages as m
 from dp4sql.wire.auth import Verifier, channel_binding
+
+RequireTls: TypeAlias = Literal["remote", "all", "none"]
 
 _PEM: Final = "-----BEGIN CERTIFICATE-----"
 _PEM_END: Final = "-----END CERTIFICATE-----"
@@ -30,14 +32,15 @@ class Tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
-            context.load_cert_chain(certificate, key)
+            # Without a password of ours OpenSSL would ask for one at the terminal.
+            context.load_cert_chain(certificate, key, lambda: "")
         except OSError as error:
             raise InvalidParameter(
                 f"{certificate} and {key} cannot be used for TLS ({error.strerror})",
                 hint="PEM files are wanted: the certificate with its chain, and its key without a passphrase.",
             ) from None
         context.set_alpn_protocols(["postgresql"])
-        chain = Path(certificate).read_text(encoding="ascii")
+        chain = Path(certificate).read_text(encoding="latin-1")
         first = chain[chain.index(_PEM) :].split(_PEM_END)[0] + _PEM_END
         return cls(context, channel_binding(ssl.PEM_cert_to_DER_cert(first)))
 
@@ -47,15 +50,19 @@ class Options:
     """How clients get in, and how much of everything they may use. Times are in seconds.
 
     `users` are SCRAM verifiers; `trust` lets anyone in, from this machine alone. `database` is the one
-    name clients may ask for. `max_logins` is how many may be about to log in at once.
+    name clients may ask for. `require_tls` says of whom TLS is required where there is `tls`: clients of
+    other machines, all, or none. `max_logins` is how many may be about to log in at once, and
+    `max_role_connections` how many sessions one role may have.
     """
 
     database: str = "dp4sql"
     users: Mapping[str, Verifier] | None = None
     trust: bool = False
     tls: Tls | None = None
+    require_tls: RequireTls = "remote"
     catalog: str | None = None
     max_connections: int = 1200
+    max_role_connections: int | None = None
     max_logins: int = 400
     max_message: int = m.MAX_MESSAGE
     login_timeout: float = 30.0

@@ -8,6 +8,7 @@ import logging
 import secrets
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -16,7 +17,7 @@ from dp4sql.catalog.service import Catalog
 from dp4sql.errors import InvalidParameter, ShuttingDown, TooManyConnections
 from dp4sql.pipeline import Pipeline
 from dp4sql.server.client import Client
-from dp4sql.server.options import Options, is_local
+from dp4sql.server.options import Options, Tls, is_local
 from dp4sql.session.answers import Served
 from dp4sql.wire import messages as m
 from dp4sql.wire.auth import Users, Verifier
@@ -34,7 +35,9 @@ class Server:
         self.served = Served(pipeline, router(pipeline.policy))
         self.catalog = Catalog(pipeline.policy, self.options.database, self.options.catalog)
         self.users = Users(self.options.users or {})
+        self.tls = self.options.tls
         self.clients: dict[int, Client] = {}
+        self._roles: Counter[str] = Counter()
         self.logins = asyncio.Semaphore(self.options.max_logins)
         self.closing = False
         self._next_pid = secrets.randbelow(1 << 30)
@@ -76,10 +79,10 @@ class Server:
                 await self.logins.acquire()
                 try:
                     accepted, _ = await loop.sock_accept(listener)
-                except OSError:
-                    log.exception("a client could not be accepted")
+                except OSError as error:
+                    log.error("a client could not be accepted: %s", error.strerror)
                     self.logins.release()
-                    await asyncio.sleep(0.1)
+                    await asyncio.sleep(1)
                     continue
                 task = loop.create_task(self._greet(accepted))
                 self._greeting.add(task)
@@ -89,43 +92,61 @@ class Server:
         """Tell TLS from the startup packet by its first byte, and hand the socket over."""
         loop = asyncio.get_running_loop()
         accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        tls = self.options.tls
+        client: Client | None = None
         try:
             async with asyncio.timeout(self.options.login_timeout):
-                direct = tls is not None and await _first_byte(accepted) == TLS_HANDSHAKE
+                direct = self.tls and await _first_byte(accepted) == TLS_HANDSHAKE
+                tls = self.tls if direct else None
+                client = made = Client(self, tls)
                 await loop.connect_accepted_socket(
-                    lambda: Client(self, direct),
-                    accepted,
-                    ssl=tls.context if tls and direct else None,
+                    lambda: made, accepted, ssl=tls.context if tls else None
                 )
         except (OSError, ssl.SSLError, TimeoutError):
-            accepted.close()
-            self.logins.release()
+            # Once started, a client closes its socket and gives its place back by itself.
+            if client is None or not client.started:
+                accepted.close()
+                self.logins.release()
 
-    async def renew(self, pipeline: Pipeline, users: Mapping[str, Verifier] | None) -> None:
-        """Answer by another pipeline, and let other users in, from the next statement and login on."""
+    async def renew(
+        self, pipeline: Pipeline, users: Mapping[str, Verifier] | None, tls: Tls | None
+    ) -> None:
+        """Answer by another pipeline from the next statement on, and let clients in by other users and
+        another certificate from the next login on."""
         await self.catalog.renew(pipeline.policy)
         self.served = Served(pipeline, router(pipeline.policy))
-        self.users = Users(users or {})
+        self.users, self.tls = Users(users or {}), tls
 
     # ------------------------------------------------------------ clients
 
-    def admit(self, client: Client) -> tuple[int, bytes]:
+    def admit(self, client: Client, role: str) -> tuple[int, bytes]:
         """A place for a client that has logged in: its process id and the secret for cancelling."""
         if self.closing:
             raise ShuttingDown("the server is shutting down")
         if len(self.clients) >= self.options.max_connections:
             raise TooManyConnections("sorry, too many clients already", hint="Try again later.")
+        if self._roles[role] >= (self.options.max_role_connections or self.options.max_connections):
+            raise TooManyConnections(
+                f'too many connections for role "{role}"', hint="Close some of them."
+            )
+        self._roles[role] += 1
         while True:
             self._next_pid = self._next_pid % (2**31 - 1) + 1
             if self._next_pid not in self.clients:
                 self.clients[self._next_pid] = client
                 return self._next_pid, secrets.token_bytes(4)
 
-    def cancel(self, request: m.CancelRequest) -> None:
+    def dismiss(self, pid: int, role: str) -> None:
+        """Give the place of a client that was admitted back."""
+        if self.clients.pop(pid, None) is not None:
+            self._roles -= Counter((role,))
+
+    def cancel(self, request: m.CancelRequest) -> bool:
+        """Stop what a client runs; False where the secret is not that client's."""
         client = self.clients.get(request.pid)
-        if client is not None and hmac.compare_digest(client.secret, request.secret):
-            client.cancel()
+        if client is None or not hmac.compare_digest(client.secret, request.secret):
+            return False
+        client.cancel()
+        return True
 
     async def close(self, grace: float = 5.0) -> None:
         """Accept no more, let running statements finish for `grace` seconds, end all sessions."""

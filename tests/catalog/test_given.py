@@ -84,7 +84,7 @@ def test_its_tables_follow_the_policy_file(address: str, tmp_path: Path) -> None
         pipeline = running.server.served.pipeline
         for content, gone in ((fewer(), {"scholarship"}), (policy(), set[str]())):
             renewed = pipeline.renewed(dp4sql.load_policy(content))
-            running.call(running.server.renew(renewed, None))
+            running.call(running.server.renew(renewed, None, None))
             assert {name for (name,) in client.execute(names).fetchall()} == before - gone
 
 

@@ -21,7 +21,7 @@ import yaml
 import dp4sql
 from dp4sql.errors import AuditBroken, PolicyError
 from dp4sql.server import Options
-from dp4sql.serving import Address, Running, Watch, proxy
+from dp4sql.serving import Address, Files, Running, Watch, proxy
 from dp4sql.wire.auth import Verifier
 
 HERE = Address("127.0.0.1", 0)
@@ -74,7 +74,7 @@ class Place:
             yield running
 
     async def renew(self, running: Running) -> None:
-        await running.renew(lambda: (dp4sql.load_policy(self.file), None))
+        await running.renew(lambda: Files(dp4sql.load_policy(self.file)))
 
     def records(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -240,7 +240,7 @@ def test_other_users_may_log_in(place: Place) -> None:
         async with proxy(policy, url, None, options, HERE) as running:
             with pytest.raises(psycopg.OperationalError):
                 await connect(running, "bob", password="b")
-            await running.renew(lambda: (policy, {"bob": Verifier.of_password("b")}))
+            await running.renew(lambda: Files(policy, {"bob": Verifier.of_password("b")}))
             await (await connect(running, "bob", password="b")).close()
             with pytest.raises(psycopg.OperationalError):
                 await connect(running, "ann", password="a")

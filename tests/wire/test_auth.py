@@ -71,6 +71,16 @@ def test_an_unknown_user_sees_what_a_known_one_sees() -> None:
         login(Scram("bob", stranger), "pencil")
 
 
+def test_an_unknown_user_is_told_the_same_salt_by_every_proxy_and_after_changes() -> None:
+    verifiers = {name: Verifier.of_password(name) for name in ("ann", "bob")}
+    salts = {
+        Users(users).verifier("eve").salt
+        for users in (verifiers, dict(verifiers), verifiers | {"carl": Verifier.parse(RFC)})
+    }
+    assert len(salts) == 1
+    assert Users({}).verifier("eve").salt != Users({}).verifier("eve").salt
+
+
 def test_libpq_leaves_the_name_out_of_the_exchange() -> None:
     answer = Scram("ann", Verifier.parse(RFC)).first(initial("SCRAM-SHA-256", "n,,n=,r=abc"))
     assert answer.startswith(b"r=abc")

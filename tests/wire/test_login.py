@@ -7,7 +7,8 @@ import ssl
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -15,10 +16,10 @@ import pytest
 
 from dp4sql.catalog.embedded import SUPERUSER
 from dp4sql.errors import InvalidParameter
-from dp4sql.server import Options, Server
+from dp4sql.server import Options, Server, Tls, login
 from dp4sql.wire import messages as m
 from tests.wire.live import DATABASE, Proxy, Raw, error, proxy, query, startup
-from tests.wire.secured import PASSWORD, USER, secured
+from tests.wire.secured import PASSWORD, USER, certify, secured
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,13 @@ def roots(place: tuple[Proxy, Path]) -> Path:
 def connect(port: int, **more: str) -> psycopg.Connection:
     parameters = {"user": USER, "password": PASSWORD, "dbname": DATABASE} | more
     return psycopg.connect(host="127.0.0.1", port=port, connect_timeout=10, **parameters)
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert true()
 
 
 @pytest.mark.parametrize(
@@ -132,6 +140,83 @@ def test_tls_older_than_1_2_is_refused(guarded: Proxy) -> None:
             context.wrap_socket(plain)
 
 
+# ------------------------------------------------------------------ who has to use TLS
+
+
+def test_others_than_this_machine_need_tls(
+    guarded: Proxy, roots: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(login, "is_local", lambda host: False)
+    with pytest.raises(psycopg.OperationalError, match=r"TLS alone.*\n.*sslmode=verify-full"):
+        connect(guarded.port, sslmode="disable")
+    for mode in ("allow", "prefer", "require"):
+        with connect(guarded.port, sslmode=mode) as client:
+            assert client.pgconn.ssl_in_use
+
+
+@pytest.mark.parametrize(("wanted", "state"), [("all", "28000"), ("none", None)])
+def test_all_clients_or_none_need_it(tmp_path: Path, wanted: str, state: str | None) -> None:
+    with secured(tmp_path, require_tls=wanted) as (running, _), Raw(running.port) as client:
+        client.send(startup(user="ann", database=DATABASE))
+        kind, body = client.frame()
+        assert (error([(kind, body)])["C"] if kind == "E" else None) == state
+
+
+def test_a_cancel_request_may_come_without_tls(tmp_path: Path) -> None:
+    """libpq before version 17 sends it so."""
+    with (
+        secured(tmp_path, require_tls="all") as (running, _),
+        connect(running.port, sslmode="require") as client,
+    ):
+        backend = client.pgconn.backend_pid
+        secret = running.server.clients[backend].secret
+        with Raw(running.port) as other:
+            other.send(struct.pack("!iii", 16, m.CANCEL_REQUEST, backend) + secret)
+            assert other.rest() == []
+
+
+def test_a_renewed_certificate_holds_from_the_next_connection_on(tmp_path: Path) -> None:
+    with secured(tmp_path) as (running, old):
+        with connect(running.port, sslmode="verify-full", sslrootcert=str(old)) as before:
+            new = tmp_path / "new"
+            new.mkdir()
+            root, chain, key = certify(new)
+            server = running.server
+            running.call(
+                server.renew(running.pipeline, server.options.users, Tls.load(str(chain), str(key)))
+            )
+            assert before.execute("select 1").fetchone() == (1,)
+        with pytest.raises(psycopg.OperationalError, match="certificate verify failed"):
+            connect(running.port, sslmode="verify-full", sslrootcert=str(old))
+        for binding in ("require", "disable"):
+            more = {"sslrootcert": str(root), "channel_binding": binding}
+            with connect(running.port, sslmode="verify-full", **more) as after:
+                assert after.execute("select 1").fetchone() == (1,)
+
+
+def test_a_key_behind_a_passphrase_is_refused_and_asks_nobody(tmp_path: Path) -> None:
+    _, chain, key = certify(tmp_path)
+    locked = tmp_path / "locked.pem"
+    lock = ["openssl", "pkey", "-aes256", "-passout", "pass:secret", "-in", key, "-out", locked]
+    subprocess.run(lock, check=True, capture_output=True)
+    with pytest.raises(InvalidParameter, match="cannot be used for TLS"):
+        Tls.load(str(chain), str(locked))
+
+
+# ------------------------------------------------------------------ before the handshake
+
+
+@pytest.mark.parametrize("first", [struct.pack("!ii", 8, m.SSL_REQUEST), b"\x16\x03\x01"])
+def test_a_handshake_that_never_ends_is_hung_up_on(guarded: Proxy, first: bytes) -> None:
+    """Neither its place among the logins nor its socket stay taken."""
+    free = guarded.server.logins._value
+    with socket.create_connection(("127.0.0.1", guarded.port), timeout=10) as slow:
+        slow.sendall(first)
+        while slow.recv(100):
+            pass
+    wait_for(lambda: guarded.server.logins._value == free)
+
+
 def test_bytes_slipped_in_before_the_handshake_end_it(guarded: Proxy) -> None:
     with Raw(guarded.port) as client:
         client.send(struct.pack("!ii", 8, m.SSL_REQUEST) + startup(user="ann"))
@@ -174,6 +259,18 @@ def test_the_server_is_full_at_its_limit(tmp_path: Path) -> None:
         first.socket.close()
         with Raw(small.port) as third:
             assert third.log_in()[-1] == ("Z", b"I")
+
+
+def test_one_role_does_not_take_up_all_places(tmp_path: Path) -> None:
+    with proxy(tmp_path, max_role_connections=1) as shared:
+        with Raw(shared.port) as first, Raw(shared.port) as second, Raw(shared.port) as other:
+            first.log_in()
+            second.send(startup(user="ann", database=DATABASE))
+            assert error(second.rest())["C"] == "53300"
+            assert other.log_in(user="bob")[-1] == ("Z", b"I")
+        wait_for(lambda: not shared.server.clients)
+        with Raw(shared.port) as again:
+            assert again.log_in()[-1] == ("Z", b"I")
 
 
 def test_shutting_down_waits_for_what_runs_and_tells_the_others(tmp_path: Path) -> None:
