@@ -294,6 +294,13 @@ BAD_STATEMENTS = {
         "0A000",
         "predicate: a statement is certified by one count",
     ),
+    # What is released below the count would be read in its place.
+    f"{ADHOC}, population => 'SELECT score, VARIANCE(score) FROM visit WHERE score IN (3, 4) GROUP BY score', "
+    "predicate => 'true'": ("0A000", "population: a statement is certified by one count"),
+    f"{ADHOC}, population => 'SELECT kind, STDDEV(score) AS s FROM visit GROUP BY kind', predicate => 's > 1'": (
+        "0A000",
+        "population: a statement is certified by one count",
+    ),
     f"{ADHOC}, {PEOPLE}, predicate => 'grp = ''a''', margin => 'paper'": (
         "0A000",
         "margin paper over a population of private size",

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from dp4sql.algebra.bounds import Bound, finite, plus, times
 from dp4sql.algebra.expr import Constant
+from dp4sql.algebra.nodes import Aggregate, walk_nodes
 from dp4sql.algebra.types import Type, Value
 from dp4sql.errors import InternalError, InvalidParameter, Unsupported
 from dp4sql.infer.derive import Derivation
@@ -22,7 +23,7 @@ from dp4sql.mechanisms.certify import hist
 from dp4sql.mechanisms.certify.slots import Binding, named
 from dp4sql.mechanisms.plan import Planner
 from dp4sql.mechanisms.reading import read_sql
-from dp4sql.mechanisms.stages import PublicRead, Release, Stage
+from dp4sql.mechanisms.stages import Plan, PublicRead, Release
 from dp4sql.policy.certify import REFERENCE, Template, shown
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn
@@ -223,7 +224,7 @@ class _Sql:
         ]
         with named(part):
             statement = lower(text, self.policies.schema, self.policies.covered, facts, given)
-            stage = _only(Planner(self.policies, facts).plan(statement).stages)
+            stage = _only(Planner(self.policies, facts).plan(statement))
         bounds = {p.name: 0 for p in self.policies.policies}
         if isinstance(stage, Release):
             for p in bounds:
@@ -231,10 +232,14 @@ class _Sql:
         return Target(stage, facts, bounds, tuple(self.references), keys)
 
 
-def _only(stages: Sequence[Stage]) -> Release | PublicRead:
-    if len(stages) == 1 and isinstance(stages[0], Release | PublicRead):
-        return stages[0]
+def _only(plan: Plan) -> Release | PublicRead:
+    """The one read that gives the count itself, not numbers that it would be computed from."""
+    stage, *others = plan.stages or (None,)
+    computed = any(isinstance(node, Aggregate) for node in walk_nodes(plan.final))
+    if isinstance(stage, Release | PublicRead) and not others and not computed:
+        return stage
     raise Unsupported(
         "a statement is certified by one count over stored rows",
-        hint="Scalar subqueries and functions in FROM cannot be part of it; EXISTS, IN and joins can.",
+        hint="Scalar subqueries, functions in FROM, and what the engine can only aggregate again after its release "
+        "(STDDEV or LIMIT below the count) cannot be part of it; EXISTS, IN and joins can.",
     )
