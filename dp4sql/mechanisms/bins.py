@@ -369,17 +369,18 @@ class BinFinder:
         return all(self._is_public(leaf) for leaf in reads(condition))
 
     def _other_keys(self) -> dict[str, Expr]:
+        """Where a key's bins come from its domain, the values outside of that are one more bin; those that
+        public data or the query lists are bins of their own."""
         found = {}
         for key in self.node.keys:
             expr = self.names[key]
             source = self._source(expr.id) if isinstance(expr, Col) else None
-            if (
-                source is not None
-                and source[1].other is not None
-                and source[1].domain is not None
-                and isinstance(expr, Col)
-            ):
-                found[key] = _or_other(Col(key, expr.type), source[1])
+            if source is None or not isinstance(expr, Col) or self._listed(expr) is not None:
+                continue
+            scan, column = source
+            public = column.name in self.policies.public_columns(scan.table.name)
+            if column.other is not None and column.domain is not None and not public:
+                found[key] = _or_other(Col(key, expr.type), column)
         return found
 
 

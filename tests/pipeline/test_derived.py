@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import datetime
 from collections.abc import Iterator
 from dataclasses import replace
@@ -163,6 +164,32 @@ def test_what_a_domain_calls_other_is_a_group_and_no_value(people: Pipeline) -> 
         people, f"SELECT COUNT(*) {FROM} AND kind = 'rest'", reuse="derived", epsilon="0.1"
     )
     assert "from an answer" not in said(charged)
+
+
+@pytest.mark.parametrize("condition", ["kind = 'e'", "kind IN ('a', 'e')"])
+def test_a_value_that_the_query_lists_is_no_other(people: Pipeline, condition: str) -> None:
+    rows = ask(people, f"SELECT kind, COUNT(*) FROM person WHERE {condition} GROUP BY kind").rows
+    counts: dict[Any, Any] = dict(rows)  # type: ignore[arg-type]
+    assert "rest" not in counts
+    assert abs(counts["e"] - 80) < 60
+
+
+def test_public_values_are_no_other(tmp_path: Path) -> None:
+    policy: Any = copy.deepcopy(POLICY)
+    policy["policies"]["person"] |= {"labels": {"person": {"rep": ["cost"]}}, "epsilon": 1000}
+    with duckdb.connect(str(tmp_path / "people.duckdb")) as db:
+        db.execute(
+            "CREATE TABLE person AS SELECT 1 AS id, 'e' AS kind, 1 AS stars, true AS gone, "
+            "DATE '2000-01-01' AS born, 70::DECIMAL(6,2) AS cost"
+        )
+    opened = dp4sql.open_pipeline(
+        policy=policy, database=f"duckdb:///{tmp_path}/people.duckdb", ledger=tmp_path / "ledger"
+    )
+    sql = "SELECT kind, SUM(cost) FROM person GROUP BY kind"
+    rows: Any = ask(opened, sql, epsilon="1000").rows
+    assert [kind for kind, _ in rows] == ["e"]
+    assert abs(rows[0][1] - 70) < 10
+    asyncio.run(opened.close())
 
 
 def test_dates(people: Pipeline) -> None:
