@@ -48,6 +48,7 @@ class Client(asyncio.Protocol):
         self._connection = Connection(server.options.max_message)
         self._session: Session | None = None
         self._arrived: asyncio.Future[None] | None = None
+        self._patience: asyncio.Timeout | None = None
         self._writable = asyncio.Event()
         self._writable.set()
         self._task: asyncio.Task[None] | None = None
@@ -65,12 +66,28 @@ class Client(asyncio.Protocol):
         self._task.add_done_callback(_log_fault)
 
     def data_received(self, data: bytes) -> None:
+        if self._session is not None and self._replied_at_once(self._session, data):
+            return
         self._connection.receive(data)
         if self._arrived is not None:
             if not self._arrived.done():
                 self._arrived.set_result(None)
         elif self._connection.unread > READ_AHEAD:
             self.pause()
+
+    def _replied_at_once(self, session: Session, data: bytes) -> bool:
+        """Whether a client that is waited for sent what can be answered from memory alone."""
+        waited = self._arrived is not None and not self._arrived.done()
+        if not waited or self._connection.unread or not self._writable.is_set():
+            session.interrupted()
+            return False
+        reply = session.remembered(data)
+        if reply is None:
+            return False
+        self.transport.write(reply)
+        if self._patience is not None and (seconds := self._idle_timeout()):
+            self._patience.reschedule(asyncio.get_running_loop().time() + seconds)
+        return True
 
     def pause(self) -> None:
         self._paused = True
@@ -184,12 +201,12 @@ class Client(asyncio.Protocol):
             if seconds is None:
                 await self._arrived
             else:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(seconds) as self._patience:
                     await self._arrived
         except TimeoutError:
             raise self._idle_too_long() from None
         finally:
-            self._arrived = None
+            self._arrived = self._patience = None
 
     def _idle_timeout(self) -> float | None:
         """The shorter of the server's and the session's; the login has a time of its own."""
@@ -205,7 +222,10 @@ class Client(asyncio.Protocol):
 
     def _write(self) -> None:
         if self._connection.unsent and not self._lost:
-            self.transport.write(self._connection.take())
+            data = self._connection.take()
+            self.transport.write(data)
+            if self._session is not None:
+                self._session.replied(data, whole=not self._connection.unread)
 
     async def drain(self) -> None:
         self._write()

@@ -68,6 +68,10 @@ class Answers:
         self._applied: dict[str, str] = {}
         self._retirement: asyncio.TimerHandle | None = None
 
+    @property
+    def served(self) -> Served:
+        return self._served()
+
     def close(self) -> None:
         """Give the connection to the catalog's Postgres back; the next query opens another."""
         if self._retirement is not None:
@@ -90,12 +94,14 @@ class Answers:
                     return bare
                 if route == "private":
                     return self._described(bare)
+            constant = not oids and is_constant(statement)
             with self._nearest():
-                found = await self._shape(statement, oids)
-            return replace(bare, oids=found.parameters, fields=found.fields)
+                found = await self._shape(statement, oids, constant)
+            return replace(bare, oids=found.parameters, fields=found.fields, lasting=constant)
 
-    async def _shape(self, statement: Statement, oids: tuple[int, ...]) -> Described:
-        constant = not oids and is_constant(statement)
+    async def _shape(
+        self, statement: Statement, oids: tuple[int, ...], constant: bool
+    ) -> Described:
         if constant and (kept := self._catalog.kept.find(statement.text)):
             return cast(Described, kept)
         found = await (await self._session()).describe(statement.text, oids)
@@ -183,6 +189,7 @@ class Answers:
         found = await session.run(statement.text, prepared.oids, *given, formats, rows)
         result = self._relayed(found, formats)
         if constant:
+            result = replace(result, lasting=True)
             self._catalog.kept.keep(key, result)
         return result
 

@@ -30,7 +30,8 @@ class Prepared:
     `route` is None where the session itself answers; `types` are the parameters' types for the
     pipeline, `oids` the same for the client. `inner` is the query inside EXPLAIN, COPY and DECLARE.
     `served` is what answered when all this was found out.
-    `error_columns` is the setting that `fields` were described under.
+    `error_columns` is the setting that `fields` were described under. The answer of a `lasting` one
+    holds for everybody, at any time.
     """
 
     statement: Statement
@@ -42,6 +43,7 @@ class Prepared:
     inner: Prepared | None = None
     served: object = None
     error_columns: bool = False
+    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,13 @@ class Names:
             shown = f'prepared statement "{name}"' if name else "unnamed prepared statement"
             raise UndefinedStatement(f"{shown} does not exist")
         return self.statements[name]
+
+    def rename(self, unnamed: Prepared | None) -> None:
+        """Make `unnamed` the unnamed statement."""
+        if unnamed is None:
+            self.statements.pop("", None)
+        else:
+            self.statements[""] = unnamed
 
     def portal(self, name: str, what: str = "portal") -> Portal:
         if name not in self.portals:

@@ -48,7 +48,7 @@ class Result:
     `fields` is None where no rows come back, and then `rows` are frames to send as they are (COPY).
     A `counted` tag gets the number of rows that were sent. `released` keeps the values, for other
     formats. `size` counts the bytes of rows that somebody else sent; released rows are few, since their
-    bins are declared.
+    bins are declared. What is `lasting` holds for everybody, at any time.
     """
 
     tag: str
@@ -59,6 +59,7 @@ class Result:
     released: Released | None = None
     notices: tuple[bytes, ...] = ()
     size: int = 0
+    lasting: bool = False
 
 
 def fields_of(columns: Sequence[OutputColumn]) -> tuple[m.Field, ...]:

@@ -47,9 +47,8 @@ class Runner:
                 # Described in any case: a mistake in the query shows here, not at the first FETCH.
                 inner = await self._answers.prepare(query, c.Select(query), oids, describe=True)
                 fields = _PLAN if isinstance(command, c.Explain) else None
-                return replace(
-                    inner, statement=statement, command=command, fields=fields, inner=inner
-                )
+                whole = replace(inner, statement=statement, command=command, fields=fields)
+                return replace(whole, inner=inner, lasting=False)
             case c.Show(name):
                 return Prepared(statement, command, fields=fields_of((_shown(name),)))
             case c.Fetch(cursor, move=False):

@@ -28,6 +28,7 @@ from dp4sql.session import commands as c
 from dp4sql.session.answers import Answers, placed
 from dp4sql.session.grammar import parse
 from dp4sql.session.interrupt import Interrupt
+from dp4sql.session.memo import Memo
 from dp4sql.session.prepared import Arguments, Portal, Prepared
 from dp4sql.session.results import Result
 from dp4sql.session.runner import Runner
@@ -75,6 +76,7 @@ class Session:
         self._runner = Runner(connection, state, answers)
         self._reported = state.current
         self._interrupt = Interrupt()
+        self._memo = Memo()
 
     @property
     def busy(self) -> bool:
@@ -95,10 +97,34 @@ class Session:
     def close(self) -> None:
         self._answers.close()
 
+    # ------------------------------------------------------------ memory
+
+    def remembered(self, data: bytes) -> bytes | None:
+        """The reply to a whole request that is answered as it was before. None: it is to be read."""
+        kept = self._memo.find(data, self._answers.served)
+        if kept is None:
+            self._memo.ask(data)
+            return None
+        if kept.renames:
+            self._runner.names.rename(kept.unnamed)
+        return kept.reply
+
+    def interrupted(self) -> None:
+        """More has arrived than is being answered: what is sent next is no reply to one request alone."""
+        self._memo.drop()
+
+    def replied(self, data: bytes, *, whole: bool) -> None:
+        """What is sent to the client; `whole` where nothing is left unread."""
+        if whole:
+            self._memo.keep(data, self._runner.names.statements.get(""))
+        else:
+            self._memo.drop()
+
     # ------------------------------------------------------------ messages
 
     async def handle(self, event: m.Message) -> None:
         """Act on one message. Errors are reported to the client, whatever they are."""
+        self._memo.see(event)
         try:
             if isinstance(event, _ASKING):
                 await self._interrupt.watch(self._run(event), self._state.statement_timeout)
@@ -113,6 +139,7 @@ class Session:
             self.fail(InternalError("internal error", hint=hint, detail=charged))
 
     def fail(self, error: Dp4sqlError) -> None:
+        self._memo.forget()
         self._state.fail()
         self._out.fail(error, self._state.status)
 
@@ -148,6 +175,7 @@ class Session:
     def _end_of_batch(self) -> None:
         if not self._state.in_transaction:
             self._runner.names.end_transaction()
+            self._memo.rests = True
         self._out.ready(self._state.status)
 
     # ------------------------------------------------------------ simple query
@@ -158,10 +186,12 @@ class Session:
         # All of it is read before any of it runs, as in Postgres.
         found = self._parsed(sql)
         if not found:
+            self._memo.forget()
             self._out.send(m.EMPTY_QUERY)
         for statement, command in found:
             prepared = await self._runner.prepare(statement, command, (), describe=False)
             result = await self._runner.run(prepared, Arguments(), ())
+            self._memo.told(result.lasting)
             if result.fields is not None:
                 self._out.send(m.row_description(result.fields, result.formats))
             await self._send_rows(result.rows)
@@ -193,6 +223,7 @@ class Session:
             prepared = await self._runner.prepare(statement, command, oids, describe=True)
         else:
             prepared = Prepared(Statement("", 0, ()), None)
+        self._memo.told(prepared.lasting)
         self._runner.names.statements.pop("", None)
         self._runner.names.add_statement(event.name, prepared)
         self._out.send(m.PARSE_COMPLETE)
@@ -231,10 +262,12 @@ class Session:
     async def _execute(self, name: str, limit: int) -> None:
         portal = self._runner.names.portal(name)
         if portal.prepared.command is None:
+            self._memo.forget()
             self._out.send(m.EMPTY_QUERY)
             return
         self._runner.check_transaction(portal.prepared.command)
         result = await self._runner.result(portal, portal.formats)
+        self._memo.told(result.lasting)
         whole = result.fields is None or limit == 0
         start, total = portal.position, len(result.rows)
         portal.position = total if whole else min(start + limit, total)
@@ -262,6 +295,7 @@ class Session:
 
     def _report_settings(self) -> None:
         """Tell the client which of the settings it follows have changed."""
+        self._memo.forget()
         before, now = State(), self._state
         before.fixed, before.defaults, before.current = now.fixed, now.defaults, self._reported
         old, new = before.reported(), now.reported()
