@@ -10,8 +10,9 @@ from typing import Literal
 
 from dp4sql.budget.cost import Charge, amount, show
 from dp4sql.budget.journal import Asked
+from dp4sql.budget.kept import Keeping
 from dp4sql.budget.ledger import Ledger
-from dp4sql.errors import Dp4sqlError
+from dp4sql.errors import Dp4sqlError, LedgerBroken
 from dp4sql.policy.labels import PolicySet
 
 log = logging.getLogger(__name__)
@@ -37,8 +38,17 @@ class Accounts:
             derivation=asked.derivation,
         )
 
-    def close(self, query: int | None, kind: Literal["answered", "failed"], role: str) -> None:
-        self._ledger.close_query(query, kind, database=self._database, role=role)
+    def close(self, asked: Asked, kind: Literal["answered", "failed"], keeping: Keeping) -> bool:
+        """Whether the ledger took it. The charge is there, so where it did not the answer is good all the
+        same, and a repeat is charged."""
+        try:
+            self._ledger.close_query(
+                asked.query, kind, database=self._database, role=asked.role, keeping=keeping
+            )
+        except LedgerBroken as error:
+            log.error("query %s stays without its end in the ledger: %s", asked.query, error)
+            return False
+        return True
 
     # ------------------------------------------------------------ words
 

@@ -25,7 +25,7 @@ from dp4sql.algebra.types import Type, Value
 from dp4sql.backends.base import Backend
 from dp4sql.budget.cost import Charge
 from dp4sql.budget.journal import Asked, Journal, Outcome
-from dp4sql.budget.kept import KeptAnswers
+from dp4sql.budget.kept import Keeping, KeptAnswers
 from dp4sql.budget.ledger import Ledger
 from dp4sql.curator.differences import require_schema
 from dp4sql.errors import BudgetExceeded, Dp4sqlError
@@ -33,7 +33,7 @@ from dp4sql.execution import Engine, Execution
 from dp4sql.mechanisms.calls import Environment, Opened
 from dp4sql.mechanisms.functions import FUNCTIONS
 from dp4sql.mechanisms.notices import clamp_notices, epsilon_notices, noise_notices
-from dp4sql.mechanisms.shelf import repeated
+from dp4sql.mechanisms.shelf import NOT_KEPT, repeated
 from dp4sql.mechanisms.stages import Plan, Price
 from dp4sql.policy.labels import PolicySet
 from dp4sql.postprocess import Rows
@@ -148,7 +148,7 @@ class Pipeline:
         if not prepared.plan.releases():
             return ()
         wanted = priced(prepared, self.policy, settings, role)
-        shelf = self._shelves.of(prepared, wanted, settings, role)
+        shelf = self._shelves.of(prepared, self._shelves.keeping(), wanted, settings, role)
         charges = self._charges(repeated(prepared.plan, wanted, shelf.found), {}, role)
         said = [*shelf.words(prepared.plan), *self._accounts.before(charges)]
         try:
@@ -193,11 +193,13 @@ class Pipeline:
     async def _answer_alone(self, asked: Asked, settings: Settings, prepared: Prepared) -> Released:
         plan, role = prepared.plan, asked.role
         wanted = priced(prepared, self.policy, settings, role)
-        shelf = self._shelves.empty(prepared)
-        if plan.releases():
-            shelf = await asyncio.to_thread(self._shelves.of, prepared, wanted, settings, role)
+        keeping = self._shelves.keeping()
+        shelf = self._shelves.empty(prepared, keeping)
+        if plan.releases() or plan.calls():
+            looking = (prepared, keeping, wanted, settings, role)
+            shelf = await asyncio.to_thread(self._shelves.of, *looking)
         cost = repeated(plan, wanted, shelf.found)
-        calls = await self._open_calls(plan, settings, role)
+        calls = await self._open_calls(plan, keeping, settings, role)
         asked.charges = charges = self._charges(cost, calls, role)
         check_price(charges, self.policy, settings, role)
         asked.derivation = prepared.derivation
@@ -213,9 +215,10 @@ class Pipeline:
             return Released(columns, [], (*notices, *observed(charges)))
         await self._charge(asked)
         execution = Execution(self._engine, prepared, cost, calls, shelf, settings)
-        rows, widths = await self._paid(asked, execution)
+        rows, widths, ended = await self._paid(asked, execution, keeping)
+        accounts = self._accounts.charged(charges) if ended else (NOT_KEPT,)
         simulated = errorbars.notices(prepared.outputs, widths)
-        told = (*notices, *simulated, *shelf.words(plan), *self._accounts.charged(charges))
+        told = (*notices, *simulated, *shelf.words(plan), *accounts)
         return Released(columns, rows, told)
 
     async def _charge(self, asked: Asked) -> None:
@@ -231,31 +234,34 @@ class Pipeline:
                 raise
         asked.started = True
 
-    async def _paid(self, asked: Asked, execution: Execution) -> tuple[Rows, errorbars.Widths]:
-        """The answer; the ledger is told how it ended."""
+    async def _paid(
+        self, asked: Asked, execution: Execution, keeping: Keeping
+    ) -> tuple[Rows, errorbars.Widths, bool]:
+        """The answer; the ledger is told how it ended, and whether it took that."""
         try:
             found = await execution.answer()
         except (Exception, asyncio.CancelledError) as error:
-            await asyncio.to_thread(self._accounts.close, asked.query, "failed", asked.role)
+            await asyncio.to_thread(self._accounts.close, asked, "failed", keeping)
             say_charged(error, asked.charges)
             raise
-        await asyncio.to_thread(self._accounts.close, asked.query, "answered", asked.role)
-        return found
+        return *found, await asyncio.to_thread(self._accounts.close, asked, "answered", keeping)
 
     def _charges(self, cost: Price, calls: Mapping[int, Opened], role: str) -> list[Charge]:
         losses = [loss for call in calls.values() for loss in call.losses]
         return due(self.policy, cost, losses, role, self.ledger.today())
 
-    async def _open_calls(self, plan: Plan, settings: Settings, role: str) -> dict[int, Opened]:
+    async def _open_calls(
+        self, plan: Plan, keeping: Keeping, settings: Settings, role: str
+    ) -> dict[int, Opened]:
         """The functions in FROM, checked and priced; they may read what is public."""
         env = Environment(
             self.policy,
             epsilons(self.policy, settings, role),
             self._engine.dialect,
             role,
-            await asyncio.to_thread(self._shelves.data, role) if plan.calls() else "",
+            self._shelves.data(keeping, role),
             self.backend.fetch,
-            self._kept,
+            keeping,
         )
         return {i: await FUNCTIONS[c.function].open(env, c.arguments) for i, c in plan.calls()}
 

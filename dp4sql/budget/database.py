@@ -30,7 +30,14 @@ CREATE TABLE IF NOT EXISTS entries (
     delta TEXT NOT NULL DEFAULT '0',
     hash TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS kept (key TEXT PRIMARY KEY, at TEXT NOT NULL, content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (
+    key TEXT PRIMARY KEY,
+    at TEXT NOT NULL,
+    content TEXT NOT NULL,
+    entry INTEGER NOT NULL,
+    database TEXT NOT NULL,
+    version INTEGER NOT NULL
+);
 CREATE TABLE IF NOT EXISTS uses (
     at TEXT NOT NULL,
     key TEXT NOT NULL,
@@ -39,6 +46,7 @@ CREATE TABLE IF NOT EXISTS uses (
     reused INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS data_versions (database TEXT NOT NULL, at TEXT NOT NULL, note TEXT NOT NULL);
+DROP TABLE IF EXISTS kept;
 """
 ADD_DELTA: Final = "ALTER TABLE entries ADD COLUMN delta TEXT NOT NULL DEFAULT '0'"
 """For a ledger from before there were deltas."""

@@ -18,8 +18,9 @@ class Entry:
     curator goes on without entries that were missing.
 
     `total` is the running total of the account, of its `member` alone where there is one. `derivation`
-    is whatever the caller gave to tell how the charge came about. `delta` is what a charge loses beside
-    epsilon, where its mechanism does not promise pure epsilon.
+    is whatever the caller gave to tell how the charge came about; of a query that was answered, the digests of
+    the answers that are kept. `delta` is what a charge loses beside epsilon, where its mechanism does not
+    promise pure epsilon.
     """
 
     id: int = 0

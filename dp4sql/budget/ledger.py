@@ -25,6 +25,7 @@ from dp4sql.budget.book import Account, Book, Mismatch
 from dp4sql.budget.cost import Charge, Limit, paid
 from dp4sql.budget.database import open_database
 from dp4sql.budget.entry import COLUMNS, Entry, Kind, Row, from_row
+from dp4sql.budget.kept import Keeping
 from dp4sql.budget.terms import accountant_of, loosened, terms, withdrawn
 from dp4sql.errors import BudgetExceeded, Dp4sqlError, LedgerBroken, PolicyChanged
 from dp4sql.policy.labels import Policy
@@ -152,13 +153,36 @@ class Ledger:
         return self._submit(lambda book: book.charge(due, entry), durable=True)
 
     def close_query(
-        self, query: int | None, kind: Literal["answered", "failed"], *, database: str, role: str
+        self,
+        query: int | None,
+        kind: Literal["answered", "failed"],
+        *,
+        database: str,
+        role: str,
+        keeping: Keeping | None = None,
     ) -> None:
-        """Mark a charged query; a charge without a mark was cut short. A mark may be lost with the power."""
-        if query is None:
+        """Mark a charged query, and keep what it released; a charge without a mark was cut short. A mark, and
+        what is kept with it, may be lost with the power."""
+        kept = keeping if keeping and keeping.own else None
+        if query is None and kept is None:
             return
-        entry = Entry(query=query, at=self._now(), kind=kind, database=database, role=role)
-        self._submit(lambda book: book.write(entry), durable=False)
+        seals = kept.seals() if kept else ""
+        entry = Entry(
+            query=query or 0,
+            at=self._now(),
+            kind=kind,
+            database=database,
+            role=role,
+            derivation=seals,
+        )
+
+        def decide(book: Book) -> int:
+            id = book.write(entry)
+            if kept:
+                kept.write(self._database, id)
+            return id
+
+        self._submit(decide, durable=False)
 
     def _submit(self, decide: Callable[[Book], int], *, durable: bool) -> int:
         """Whoever gets the lock commits what all threads wait for."""

@@ -26,6 +26,7 @@ SETUP: Final = f"""
 SELECT pg_advisory_xact_lock(hashtext('{SCHEMA}'));
 CREATE SCHEMA IF NOT EXISTS {SCHEMA};
 {TABLES}
+{ADD_DELTA.replace("COLUMN", "COLUMN IF NOT EXISTS")};
 CREATE TABLE IF NOT EXISTS head (count INTEGER NOT NULL, hash TEXT NOT NULL);
 INSERT INTO head SELECT 0, '{START}' WHERE NOT EXISTS (SELECT FROM head);
 CREATE OR REPLACE FUNCTION entries_append_only() RETURNS trigger LANGUAGE plpgsql
@@ -33,8 +34,9 @@ CREATE OR REPLACE FUNCTION entries_append_only() RETURNS trigger LANGUAGE plpgsq
 CREATE OR REPLACE TRIGGER entries_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
     EXECUTE FUNCTION entries_append_only();
 """
-HAS_DELTA: Final = (
-    "SELECT FROM pg_attribute WHERE attrelid = 'entries'::regclass AND attname = 'delta'"
+IS_CURRENT: Final = (
+    "SELECT FROM pg_attribute WHERE attrelid = 'entries'::regclass AND attname = 'delta' "
+    "AND to_regclass('answers') IS NOT NULL"
 )
 
 
@@ -49,10 +51,8 @@ class Postgres:
             (found,) = self._db.execute("SELECT to_regclass('head')").fetchall()
             if found[0] is None and not create:
                 raise broken(self.name, "cannot be opened", "there is none in this database")
-            if found[0] is None:
+            if found[0] is None or not self._db.execute(IS_CURRENT).fetchall():
                 self._db.execute(SETUP)
-            elif not self._db.execute(HAS_DELTA).fetchall():
-                self._db.execute(ADD_DELTA.replace("COLUMN", "COLUMN IF NOT EXISTS"))
 
     def _connect(self) -> psycopg.Connection[Row]:
         """Raises when the server would lose what it has committed."""

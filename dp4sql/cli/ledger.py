@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 
 from dp4sql.budget import report
 from dp4sql.budget.entry import Entry
+from dp4sql.budget.kept import KeptAnswers, Size
 from dp4sql.budget.ledger import Ledger, accept, unverified
 from dp4sql.cli.arguments import Commands, add_command
 from dp4sql.errors import LedgerBroken
@@ -24,7 +27,8 @@ def add(commands: Commands) -> None:
         "  dp4sql ledger show university.duckdb.ledger\n"
         "  dp4sql ledger top university.duckdb.ledger --most 5\n"
         "  dp4sql ledger verify postgresql://proxy@budgets/ledger\n"
-        "  dp4sql ledger export university.duckdb.ledger > ledger.jsonl\n",
+        "  dp4sql ledger export university.duckdb.ledger > ledger.jsonl\n"
+        "  dp4sql ledger prune university.duckdb.ledger --before 2026-01-01\n",
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
     shown = _action(actions, "show", show, "accounts, allowances and the last queries")
@@ -38,6 +42,18 @@ def add(commands: Commands) -> None:
     exported = _action(actions, "export", export, "a line of JSON an entry, amounts exact")
     exported.add_argument(
         "--unverified", action="store_true", help="what a ledger says that does not verify"
+    )
+    pruned = _action(
+        actions,
+        "prune",
+        prune,
+        "drop kept answers about older data, and with --before old ones; charges stay",
+    )
+    pruned.add_argument(
+        "--before",
+        type=_day,
+        metavar="DATE",
+        help="kept before this day (UTC), such as 2026-01-31: a repeat is charged again",
     )
     accepted = _action(
         actions,
@@ -74,6 +90,13 @@ def _count(text: str) -> int:
     return number
 
 
+def _day(text: str) -> datetime.date:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not a date such as 2026-01-31") from None
+
+
 # ------------------------------------------------------------------ reading
 
 
@@ -85,20 +108,35 @@ def show(args: argparse.Namespace) -> int:
         for d in report.databases(entries)
     ]
     ledger.close()
-    queries = report.queries(entries, args.role, args.last)
+    queries, size = report.queries(entries, args.role, args.last), _kept(args.ledger)
     if args.json:
         known = [
             {"database": d, "accounts": a.records(), "allowances": more.records()}
             for d, a, more in found
         ]
-        print(json.dumps({"databases": known, "queries": queries.records()}, indent=2))
+        rest = {"queries": queries.records(), "kept": asdict(size)}
+        print(json.dumps({"databases": known, **rest}, indent=2))
         return 0
     for database, accounts, allowances in found:
         print(_title(database), accounts.text(), sep="\n", end="\n\n")
         if allowances.rows:
             print(allowances.text(), end="\n\n")
     print(queries.text() if queries.rows else NONE)
+    if size.answers:
+        print(f"\n{_sized(size)}")
     return 0
+
+
+def _kept(where: str) -> Size:
+    kept = KeptAnswers(where, create=False)
+    size = kept.size()
+    kept.close()
+    return size
+
+
+def _sized(size: Size) -> str:
+    older = f", {size.older} of them about older data" if size.older else ""
+    return f"kept answers: {size.answers} ({size.characters / 1000:,.0f} kB){older}"
 
 
 def _title(database: str) -> str:
@@ -110,13 +148,27 @@ def verify(args: argparse.Namespace) -> int:
     ledger = Ledger(args.ledger, create=False)
     last = ledger.entries(1)
     ledger.close()
-    if last:
-        print(
-            f"all {last[0].id} entries verify, the last of {last[0].at[:19].replace('T', ' ')} UTC"
-        )
-    else:
+    if not last:
         print("the ledger is empty")
-    return 0
+        return 0
+    print(f"all {last[0].id} entries verify, the last of {last[0].at[:19].replace('T', ' ')} UTC")
+    return _verify_kept(args.ledger)
+
+
+def _verify_kept(where: str) -> int:
+    """Answers that were changed cost nothing but a repeat: they are not shown again."""
+    kept = KeptAnswers(where, create=False)
+    changed, size = sum(1 for _ in kept.changed()), kept.size()
+    kept.close()
+    if not changed:
+        print(f"all {size.answers} kept answers are as they were released")
+        return 0
+    print(
+        f"{changed} of {size.answers} kept answers are not as they were released\n"
+        "hint: They are not shown again. dp4sql ledger prune drops them.",
+        file=sys.stderr,
+    )
+    return 1
 
 
 def top(args: argparse.Namespace) -> int:
@@ -144,6 +196,14 @@ def _entries(where: str) -> Iterable[Entry]:
 
 
 # ------------------------------------------------------------------ going on
+
+
+def prune(args: argparse.Namespace) -> int:
+    kept = KeptAnswers(args.ledger, create=False)
+    dropped, size = kept.prune(args.before), kept.size()
+    kept.close()
+    print(f"dropped {dropped} kept answers; {size.answers} are left")
+    return 0
 
 
 def go_on(args: argparse.Namespace) -> int:

@@ -44,6 +44,7 @@ log = logging.getLogger(__name__)
 MOST_ENTRIES: Final = 100
 """So many releases with the same FROM are looked at to derive one."""
 CHARGED_AGAIN: Final = "a repeat will be charged again"
+NOT_KEPT: Final = f"not kept, as the ledger failed after the charge: {CHARGED_AGAIN}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,21 +77,6 @@ def test_the_chain_covers_the_member(tmp_path: Path) -> None:
         Ledger(tmp_path / "ledger")
 
 
-def test_kept_answers_survive_and_uses_are_recorded(tmp_path: Path) -> None:
-    Ledger(tmp_path / "ledger").close()
-    kept = KeptAnswers(tmp_path / "ledger")
-    assert kept.find("k") is None
-    kept.keep("k", "one")
-    kept.keep("k", "two")
-    kept.note("k", role="agent", purpose="letter", reused=True)
-    kept.close()
-    again = KeptAnswers(tmp_path / "ledger")
-    assert again.find("k") == "two"
-    assert [use[1:] for use in again.uses()] == [("agent", "letter", True)]
-    again.close()
-    assert Ledger(tmp_path / "ledger").verify() == 0
-
-
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ledger").write_text("not a database, however long the text may be" * 40)
     with pytest.raises(LedgerBroken, match="cannot be opened"):

@@ -78,6 +78,6 @@ def test_kill_9_keeps_nothing_that_was_not_charged(
     charged = sum(entry.kind == "charge" for entry in ledger.entries())
     ledger.close()
     store = open_database(where)
-    ((kept,),) = store.run("SELECT COUNT(*) FROM kept")
+    ((kept,),) = store.run("SELECT COUNT(*) FROM answers")
     store.close()
     assert answered <= kept <= charged <= answered + 1

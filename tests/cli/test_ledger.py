@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from dp4sql.budget.cost import Charge
-from dp4sql.budget.kept import KeptAnswers
+from dp4sql.budget.kept import Keeping, KeptAnswers
 from dp4sql.budget.ledger import Ledger
 from dp4sql.budget.postgres import SCHEMA
 from dp4sql.cli import main
@@ -144,7 +144,7 @@ def test_a_change_before_missing_entries_is_not_accepted_with_them(
 
 def test_there_has_to_be_a_ledger(tmp_path: Path, postgres: str, command: Command) -> None:
     for none in (str(tmp_path / "none.ledger"), postgres):
-        for action in ("show", "verify", "export", "top", "accept"):
+        for action in ("show", "verify", "export", "top", "prune", "accept"):
             assert command(action, none) == 1
             assert "cannot be opened" in command.err
     assert not (tmp_path / "none.ledger").exists()
@@ -155,6 +155,51 @@ def test_a_wrong_command_line_exits_with_2(arguments: tuple[str, ...], command: 
     with pytest.raises(SystemExit) as caught:
         command(*arguments)
     assert caught.value.code == 2
+
+
+# ---------------------------------------------------------------- kept answers
+
+
+@pytest.fixture
+def kept(where: str) -> str:
+    """Three answers, one of them about older data."""
+    ledger, store = Ledger(where), KeptAnswers(where)
+    for version, contents in enumerate(({"old": "1"}, {"one": "2", "two": "3" * 1000})):
+        keeping = Keeping(store, DATABASE, version, contents)
+        ledger.close_query(None, "answered", database=DATABASE, role="ann", keeping=keeping)
+    store.bump(DATABASE)
+    store.close()
+    ledger.close()
+    return where
+
+
+def test_kept_answers_are_shown_and_pruned(kept: str, command: Command) -> None:
+    assert command("show", kept) == 0
+    assert command.out.endswith("\nkept answers: 3 (1 kB), 1 of them about older data\n")
+    assert command("prune", kept) == 0
+    assert command.out == "dropped 1 kept answers; 2 are left\n"
+    assert command("show", kept, "--json") == 0
+    assert json.loads(command.out)["kept"] == {"answers": 2, "characters": 1001, "older": 0}
+    assert command("prune", kept, "--before", "9999-12-31") == 0
+    assert command("verify", kept) == 0
+    assert command.out.endswith("\nall 0 kept answers are as they were released\n")
+
+
+def test_a_kept_answer_that_was_changed_is_told(kept: str, command: Command) -> None:
+    assert command("verify", kept) == 0
+    spoil(kept, "UPDATE answers SET content = '7' WHERE key = 'one'")
+    assert command("verify", kept) == 1
+    assert command.err == (
+        "1 of 3 kept answers are not as they were released\n"
+        "hint: They are not shown again. dp4sql ledger prune drops them.\n"
+    )
+    assert command("prune", kept) == 0
+    assert command("verify", kept) == 0
+
+
+def test_prune_wants_a_day(where: str, command: Command) -> None:
+    with pytest.raises(SystemExit):
+        command("prune", where, "--before", "yesterday")
 
 
 # ---------------------------------------------------------------- data versions

@@ -33,9 +33,11 @@ def test_the_commands_of_the_guide_are_understood(command: str) -> None:
 def test_the_options_of_the_guide_exist() -> None:
     helped = "".join(
         subprocess.run(
-            [sys.executable, "-m", "dp4sql", command, "--help"], capture_output=True, text=True
+            [sys.executable, "-m", "dp4sql", *command.split(), "--help"],
+            capture_output=True,
+            text=True,
         ).stdout
-        for command in ("serve", "check")
+        for command in ("serve", "check", "ledger prune")
     )
     # These are other programs' own.
     for option in set(re.findall(r"`(--[a-z-]+)", GUIDE)):

@@ -18,7 +18,8 @@ import pytest
 
 import dp4sql
 from dp4sql.algebra.types import Value
-from dp4sql.budget.kept import KeptAnswers, period
+from dp4sql.budget.database import Database
+from dp4sql.budget.kept import Keeping, KeptAnswers, period
 from dp4sql.errors import BudgetExceeded, EngineError, LedgerBroken
 from dp4sql.mechanisms import shelf
 from dp4sql.mechanisms.stored import Stored, Unkeepable, decode, encode
@@ -318,10 +319,24 @@ def test_every_type_of_key_comes_back_as_it_was() -> None:
 )
 def test_what_cannot_be_read_is_asked_anew(pipeline: Pipeline, content: str) -> None:
     ask(pipeline, MAJORS)
+    keeping = pipeline._shelves.keeping()
     with sqlite3.connect(pipeline.ledger.where) as db:
-        db.execute("UPDATE kept SET content = ?", (content,))
+        keeping.own = {key: content for (key,) in db.execute("SELECT key FROM answers")}
+    pipeline.ledger.close_query(None, "answered", database="", role="", keeping=keeping)
     assert "shown again" not in said(ask(pipeline, MAJORS))
     assert "shown again" in said(ask(pipeline, MAJORS))
+
+
+def test_an_answer_that_was_changed_is_asked_anew(
+    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+) -> None:
+    ask(pipeline, MAJORS)
+    with sqlite3.connect(pipeline.ledger.where) as db:
+        db.execute("UPDATE answers SET content = content || ' '")
+    assert "shown again" not in said(ask(pipeline, MAJORS))
+    assert "it is not shown again" in caplog.text
+    assert "shown again" in said(ask(pipeline, MAJORS))
+    assert spent(pipeline)["student"] == 2
 
 
 def test_an_answer_that_cannot_be_kept_is_given(
@@ -330,8 +345,12 @@ def test_an_answer_that_cannot_be_kept_is_given(
     def full(*_: object) -> None:
         raise LedgerBroken("the disk is full")
 
-    monkeypatch.setattr(pipeline._kept, "keep_all", full)
-    assert "not kept, as the ledger failed" in said(ask(pipeline, MAJORS))
+    with monkeypatch.context() as patch:
+        patch.setattr(Keeping, "write", full)
+        assert "not kept, as the ledger failed" in said(ask(pipeline, MAJORS))
+    assert spent(pipeline)["student"] == 1
+    assert "shown again" not in said(ask(pipeline, MAJORS))
+    assert "shown again" in said(ask(pipeline, MAJORS))
 
 
 def test_nothing_is_kept_of_a_query_that_fails(
@@ -357,11 +376,12 @@ def test_no_release_is_kept_before_its_charge(
 ) -> None:
     """Whatever the moment of a crash: what is kept was charged."""
     charged: list[Fraction] = []
-    keep = pipeline._kept.keep_all
-    monkeypatch.setattr(
-        pipeline._kept,
-        "keep_all",
-        lambda contents: (charged.append(spent(pipeline)["student"]), keep(contents))[1],
-    )
+    write = Keeping.write
+
+    def noted(keeping: Keeping, database: Database, entry: int) -> None:
+        charged.append(spent(pipeline)["student"])
+        write(keeping, database, entry)
+
+    monkeypatch.setattr(Keeping, "write", noted)
     ask(pipeline, MAJORS)
     assert charged == [1]

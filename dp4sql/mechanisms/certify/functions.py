@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 from dp4sql.algebra.types import BIGINT, DOUBLE, INTEGER, NUMERIC, TEXT, Type, Value
@@ -86,11 +87,12 @@ async def _open_certify(env: Environment, given: Arguments) -> Opened:
     key = _store_key(env, request, cost)
     delta = request.delta if request.mechanism == "gaussian" else Fraction(0)
     losses = tuple(Loss(p, loss, delta=delta) for p, loss in cost.losses.items() if loss)
-    kept = env.kept.find(key) if losses else None
+    kept = await asyncio.to_thread(env.kept.find, key) if losses else None
 
     async def run() -> Rows:
         if losses:
-            env.kept.note(key, role=env.role, purpose="certify", reused=kept is not None)
+            used = partial(env.kept.note, role=env.role, purpose="certify")
+            await asyncio.to_thread(used, key, reused=kept is not None)
         if kept is not None:
             return _restored(kept)
         found = await release(env, request, cost)

@@ -80,7 +80,8 @@ async def open_answer(env: Environment, request: Request, entity: Argument) -> O
     counts = {name: len(rows.keys) for name, rows in public.items()}
     plan = await asyncio.to_thread(plan_of, request, counts)
     name = _store_key(env, plan, str(key), public)
-    kept = None if request.fresh or not plan.blocks else _kept(env, name)
+    anew = request.fresh or not plan.blocks
+    kept = None if anew else await asyncio.to_thread(_kept, env, name)
 
     async def run() -> Answer:
         draws = kept or await _draw(env, plan, key, public, name)
@@ -139,7 +140,7 @@ async def _draw(
     for drawn in await asyncio.to_thread(sample, plan, values, choose):
         codes.setdefault(drawn.field.name, []).append(drawn.category.code)
     content = json.dumps(codes)
-    await asyncio.to_thread(env.kept.keep, name, content)
+    env.kept.keep(name, content)
     return Draws(_release_id(name, content), codes)
 
 
