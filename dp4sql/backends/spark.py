@@ -33,6 +33,9 @@ LOCAL: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "8",
 }
+#: A Connect server takes one interrupt a query. What adaptive execution submits on other threads after that
+#: one would run on with nobody to stop it.
+REMOTE: Final = {"spark.sql.adaptive.enabled": "false"}
 #: Spark's names of types as information_schema would have them.
 NAMES: Final = {
     "int": "integer",
@@ -134,7 +137,7 @@ def _remote(session: Any) -> bool:
 def _started(url: str, parameters: str, files: dict[str, str]) -> Any:
     try:
         session = _session(url, parameters)
-        for name, value in SETTINGS.items():
+        for name, value in (SETTINGS | (REMOTE if _remote(session) else {})).items():
             session.conf.set(name, value)
         for name, place in files.items():
             session.read.parquet(place).createOrReplaceTempView(name)
