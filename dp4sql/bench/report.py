@@ -12,6 +12,8 @@ SLOW_SECONDS = 0.05
 
 
 def markdown(results: Results) -> str:
+    embedded = results.about.get("engine") == "duckdb"
+    cpu = " of CPU time |" if embedded else ""
     answered = {n: m for n, m in results.queries.items() if m.refused is None and m.seconds}
     refused = {n: m.refused for n, m in results.queries.items() if m.refused is not None}
     about = ", ".join(f"{name} {value}" for name, value in results.about.items())
@@ -19,16 +21,16 @@ def markdown(results: Results) -> str:
         f"# TPC-H: {about}",
         "",
         f"{len(answered)} of {len(results.queries)} queries are answered. {ratios(answered)}",
-        *([cpu_ratios(answered)] if results.about.get("engine") == "duckdb" else []),
+        *([cpu_ratios(answered)] if embedded else []),
         f"The process held {results.resident_megabytes} MB at most; an embedded engine's memory is in that.",
         "",
         "Medians over the runs, in milliseconds. `plain` is the query as it stands on the same engine,",
         "`private` all of its private answer: `plan` (parse, infer, render), `charge` (ledger), `read`",
         "(engine), `rest` (noise and post-processing).",
         "",
-        f"| query | runs | plain | private | ratio | of CPU time | {' | '.join(STAGES[2:])} |",
-        f"|---|{'---:|' * (len(STAGES) + 3)}",
-        *(_times(name, m) for name, m in answered.items()),
+        f"| query | runs | plain | private | ratio |{cpu} {' | '.join(STAGES[2:])} |",
+        f"|---|{'---:|' * (len(STAGES) + 2 + embedded)}",
+        *(_times(name, m, embedded) for name, m in answered.items()),
         "",
         "Relative error |y - answer| / max(1, |y|) of the groups and measures of an answer, at quantiles;",
         "medians over the runs.",
@@ -75,9 +77,9 @@ def _median(measured: Measured, stage: str) -> float:
     return median(seconds.get(stage, 0.0) for seconds in measured.seconds)
 
 
-def _times(name: str, measured: Measured) -> str:
+def _times(name: str, measured: Measured, embedded: bool) -> str:
     plain, total, *stages = (_median(measured, stage) * 1000 for stage in STAGES)
-    ratios = (f"{total / plain:.2f}", f"{ratio(measured, '_cpu'):.2f}")
+    ratios = [f"{total / plain:.2f}", *([f"{ratio(measured, '_cpu'):.2f}"] if embedded else [])]
     cells = [f"{plain:.1f}", f"{total:.1f}", *ratios, *(f"{s:.1f}" for s in stages)]
     return f"| {name} | {len(measured.seconds)} | {' | '.join(cells)} |"
 

@@ -7,7 +7,7 @@ hold, division by zero and impossible casts yield NULL.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from dp4sql.algebra.digits import SUMMABLE, width
@@ -33,6 +33,7 @@ from dp4sql.algebra.nodes import (
 )
 from dp4sql.algebra.types import DOUBLE, INTEGERS, Type
 from dp4sql.sql.dialects import Dialect
+from dp4sql.sql.reduction import needed_groups
 from dp4sql.sql.scalars import Scalars, literal
 from dp4sql.sql.truncation import table_source
 
@@ -141,6 +142,12 @@ class Renderer:
     def _join(self, node: Join) -> Block:
         if node.correlated and self.dialect.name == "duckdb" and isinstance(node.right, Aggregate):
             return self._lateral(node, node.right)
+        if (
+            node.correlated
+            and self.dialect.name == "postgres"
+            and isinstance(node.right, Aggregate)
+        ):
+            node = replace(node, right=needed_groups(node, node.right))
         if node.kind == "inner":
             left, right = self.block(node.left), self.block(node.right)
         elif node.kind == "left":

@@ -114,8 +114,3 @@ def test_the_command(database: str, tmp_path: Path, capsys: pytest.CaptureFixtur
     page = (tmp_path / "tpch-0.01-duckdb.md").read_text()
     assert "15 of 22 queries are answered" in page
     assert "| Q13 | C | 246 | 85 |" in page
-
-
-def test_a_server_is_asked_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["bench", "tpch", "--engine", "postgres", "--out", str(tmp_path)]) == 1
-    assert "--database postgresql://" in capsys.readouterr().err
