@@ -33,6 +33,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     **dict.fromkeys(("||", "lower", "upper", "length", "trim", "ltrim", "rtrim"), _TOTAL),
     **dict.fromkeys(("substring", "replace", "position", "starts_with", "reverse"), _TOTAL),
     **dict.fromkeys(("left", "right"), _TOTAL),
+    **dict.fromkeys(("->", "->>"), _PARTIAL),
     **dict.fromkeys(("date+days", "date-days", "date-date", "time+interval"), _PARTIAL),
     **dict.fromkeys(("date_trunc", "extract_year"), _TOTAL),
     **dict.fromkeys(

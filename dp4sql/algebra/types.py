@@ -37,6 +37,7 @@ Kind: TypeAlias = Literal[
     "timestamp with time zone",
     "interval",
     "uuid",
+    "jsonb",
     "unknown",
 ]
 
@@ -78,4 +79,6 @@ TIMESTAMP: Final = Type("timestamp without time zone")
 TIMESTAMPTZ: Final = Type("timestamp with time zone")
 INTERVAL: Final = Type("interval")
 UUID: Final = Type("uuid")
+JSONB: Final = Type("jsonb")
+"""Of what functions release: no column of a database has it. Values are texts (`dp4sql.algebra.jsonb`)."""
 UNKNOWN: Final = Type("unknown")

@@ -39,7 +39,7 @@ class Dialect:
         match type.kind:
             case "numeric":
                 return self._numeric(type)
-            case "character varying" | "character" | "text" | "unknown":
+            case "character varying" | "character" | "text" | "unknown" | "jsonb":
                 return self.text
             case "double precision":
                 return "DOUBLE PRECISION" if self.name == "postgres" else "DOUBLE"

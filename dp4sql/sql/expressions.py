@@ -15,6 +15,7 @@ from dp4sql.algebra.types import (
     FLOATS,
     INTEGER,
     INTERVAL,
+    JSONB,
     NUMERIC,
     TEXT,
     TEXTS,
@@ -235,11 +236,21 @@ class Expressions:
         return found
 
     def compare(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
+        self._no_json([left, right], at)
         pair, _kind = self.together([left, right], at, f"operator {op}:")
         if isinstance(pair[0], Lit) and not isinstance(pair[1], Lit):
             flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
             return Call(flipped, (pair[1], pair[0]), BOOLEAN)
         return Call(op, tuple(pair), BOOLEAN)
+
+    def _no_json(self, items: list[Expr], at: exp.Expr) -> None:
+        """Equal values may be written in different ways."""
+        if any(item.type == JSONB for item in items):
+            raise Unsupported(
+                "values of type jsonb are not compared",
+                hint="Compare a field of it, as in slots ->> 'title' = 'Genetics'.",
+                position=position(at),
+            )
 
     def arithmetic(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
         if (
@@ -329,6 +340,7 @@ class Expressions:
                 position=position(e),
             )
         items = [self.lower(e.this), *(self.lower(option) for option in e.expressions)]
+        self._no_json(items, e)
         (arg, *options), _ = self.together(items, e, "IN")
         constants = tuple(option for option in options if isinstance(option, Lit))
         if len(constants) == len(options):

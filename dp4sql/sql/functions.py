@@ -14,6 +14,7 @@ from dp4sql.algebra.types import (
     DOUBLE,
     FLOATS,
     INTEGER,
+    JSONB,
     NUMERIC,
     TEXT,
     TEXTS,
@@ -92,8 +93,25 @@ class Functions:
                 op = "left" if isinstance(e, exp.Left) else "right"
                 text = self.ex.coerce(self.ex.lower(e.this), TEXT)
                 return Call(op, (text, self._whole(e.expression)), TEXT)
+            case exp.JSONExtract() | exp.JSONExtractScalar():
+                return self._field(e)
             case _:
                 raise unknown(e)
+
+    def _field(self, e: exp.JSONExtract | exp.JSONExtractScalar) -> Expr:
+        """`->` and `->>` with the name of a field."""
+        op, type = ("->>", TEXT) if isinstance(e, exp.JSONExtractScalar) else ("->", JSONB)
+        arg = self.ex.lower(e.this)
+        self.ex.need(arg.type == JSONB, f"operator does not exist: {arg.type.kind} {op} unknown", e)
+        match e.expression:
+            case exp.JSONPath(expressions=[_, exp.JSONPathKey(this=str(name))]) if '"' not in name:
+                return Call(op, (arg, Lit(name, TEXT)), type)
+            case _:
+                raise Unsupported(
+                    f"{op} takes the name of a field as a constant",
+                    hint="As in slots ->> 'title'.",
+                    position=position(e),
+                )
 
     def _joined(self, e: exp.DPipe) -> Expr:
         """`||` of texts; one that is no text is written as one, as Postgres does beside a text."""

@@ -86,6 +86,7 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.StrPosition: frozenset({"this", "substr"}),
     exp.Replace: frozenset({"this", "expression", "replacement"}),
     **dict.fromkeys((exp.StartsWith, exp.Left, exp.Right), _PAIR),
+    **dict.fromkeys((exp.JSONExtract, exp.JSONExtractScalar), _PAIR | {"only_json_types"}),
     exp.Count: frozenset({"this", "big_int"}),
     **dict.fromkeys((exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median), _THIS),
     **dict.fromkeys(

@@ -70,6 +70,8 @@ def negated(e: exp.Expr, expr: Expr) -> Expr:
 
 
 def castable(source: Type, target: Type) -> bool:
+    if target.kind == "jsonb":
+        return source.kind == "jsonb"
     if source.kind in TEXTS or target.kind in TEXTS:
         return True
     if is_number(source) and is_number(target):

@@ -194,6 +194,8 @@ class Scalars:
                 return f"({texts_[0]} || {texts_[1]})"
             case "concat":
                 return texts.concatenated(args, texts_)
+            case "->" | "->>":
+                return texts.field(op, args, texts_)
             case "substring":
                 return texts.substring(args, texts_)
             case "position":

@@ -82,3 +82,10 @@ def place(arg: Expr, text: str) -> str:
 def position(texts: list[str], dialect: Dialect) -> str:
     name = "INSTR" if dialect.name == "spark" else "STRPOS"
     return f"{name}({', '.join(texts)})"
+
+
+def field(op: str, args: tuple[Expr, ...], texts: list[str]) -> str:
+    """A field of released JSON, which DuckDB alone is given. A name as it is might be read as a path there."""
+    assert isinstance(args[1], Lit)
+    name = str(args[1].value).replace("'", "''")
+    return f"({texts[0]} {op} '$.\"{name}\"')"

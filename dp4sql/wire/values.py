@@ -15,6 +15,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from dp4sql.algebra.jsonb import printed
 from dp4sql.algebra.types import Kind, Type
 from dp4sql.errors import ProtocolViolation, Unsupported
 from dp4sql.rows import OutputColumn
@@ -44,8 +45,10 @@ _OIDS: Final[dict[Kind, tuple[int, int]]] = {
     "interval": (1186, 16),
     "numeric": (1700, -1),
     "uuid": (2950, 16),
+    "jsonb": (3802, -1),
 }
-_KINDS: Final = {oid: kind for kind, (oid, _) in _OIDS.items()}
+_KINDS: Final = {oid: kind for kind, (oid, _) in _OIDS.items() if kind != "jsonb"}
+"""What a parameter can be."""
 
 #: OIDs of arrays of those types.
 _ARRAYS: Final = frozenset(
@@ -196,6 +199,7 @@ _TEXT: Final[dict[Kind, Encoder]] = {
     "interval": intervals.to_text,
     "numeric": numerics.to_text,
     "uuid": _plain,
+    "jsonb": lambda value: printed(value).encode(),
 }
 
 _BINARY: Final[dict[Kind, Encoder]] = {
@@ -215,4 +219,6 @@ _BINARY: Final[dict[Kind, Encoder]] = {
     "interval": intervals.to_binary,
     "numeric": numerics.to_binary,
     "uuid": lambda value: uuid.UUID(str(value)).bytes,
+    # The byte in front is the version of the format.
+    "jsonb": lambda value: b"\x01" + printed(value).encode(),
 }

@@ -10,7 +10,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Final
 
-from dp4sql.algebra.types import BIGINT, DOUBLE, INTEGER, NUMERIC, TEXT, Type, Value
+from dp4sql.algebra.jsonb import jsonb
+from dp4sql.algebra.types import BIGINT, DOUBLE, INTEGER, JSONB, NUMERIC, TEXT, Type, Value
 from dp4sql.mechanisms.calls import Arguments, Environment, Loss, Opened, Rows, TableFunction
 from dp4sql.mechanisms.certify import laws
 from dp4sql.mechanisms.certify.certificate import adjacency, certificate, rendered, slots_json
@@ -53,7 +54,7 @@ PARAMETERS: Final = {
 COLUMNS: Final[tuple[tuple[str, Type], ...]] = (
     ("ordinal", INTEGER),
     ("statement", TEXT),
-    ("slots", TEXT),
+    ("slots", JSONB),
     ("decision", TEXT),
     ("support_lower", NUMERIC),
     ("count_lower", BIGINT),
@@ -193,7 +194,7 @@ def _planned_cells(
     """What does not depend on data."""
     return {
         "statement": rendered(request, s),
-        "slots": json.dumps(slots_json(s, request.template.group_by)),
+        "slots": jsonb(slots_json(s, request.template.group_by)),
         "theta": _rounded(s.form.theta, ROUND_HALF_EVEN),
         "population": s.population,
         "margin": _rounded(_in_rows(s, margin), ROUND_CEILING),
