@@ -76,6 +76,8 @@ def _width(expr: Expr) -> Width | None:
             return _rounded(width(a), 0)
         case Call("round", (a, Lit(int() as places))):
             return _rounded(width(a), places)
+        case Call("held in", (a, low, high, _)):
+            return _ended(width(a), _widest((low, high)))
         case Call("coalesce" | "least" | "greatest", args):
             return _widest(args)
         case Case(whens, default):
@@ -102,6 +104,12 @@ def _most(x: Width, y: Width) -> Width:
 
 def _rounded(own: Width | None, places: int) -> Width | None:
     return None if own is None else Width(own.whole + 1, max(0, min(own.scale, places)))
+
+
+def _ended(own: Width | None, ends: Width | None) -> Width | None:
+    if own is None or ends is None:
+        return None
+    return Width(ends.whole, max(own.scale, ends.scale))
 
 
 def _widest(args: tuple[Expr, ...]) -> Width | None:

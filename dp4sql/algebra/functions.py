@@ -2,7 +2,8 @@
 
 `may_fail` marks what Postgres answers with an error for some arguments: the rendering yields NULL there
 (or, for arithmetic, computes in a type wide enough), so an error can never tell one database from another.
-`strict` functions are NULL when any argument is.
+`strict` functions are NULL when any argument is. `held in` (value, low, high, what a NULL becomes) is for
+what dp4sql adds up itself; no query can write it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _PARTIAL = Function(may_fail=True)
 FUNCTIONS: Final[Mapping[str, Function]] = {
     **dict.fromkeys(("and", "or", "is null", "is true", "is false", "is distinct"), _LAX),
     **dict.fromkeys(("coalesce", "nullif", "least", "greatest", "concat"), _LAX),
+    "held in": _LAX,
     **dict.fromkeys(("not", "=", "<>", "<", "<=", ">", ">=", "like", "ilike"), _TOTAL),
     **dict.fromkeys(
         ("+", "-", "*", "neg", "abs", "floor", "ceil", "round", "trunc", "sign"), _TOTAL

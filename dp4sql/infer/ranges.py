@@ -248,6 +248,8 @@ def call_range(op: str, args: tuple[Expr, ...], type: Type, columns: Columns) ->
             return ranges[0]
         case "least" | "greatest":
             return extreme_range(op, args, ranges, columns)
+        case "held in":
+            return hull_of(list(args[1:]), columns)
         case "extract_year":
             return year_range(ranges[0])
         case "length" | "position":
@@ -350,6 +352,8 @@ def call_nullable(op: str, args: tuple[Expr, ...], columns: Columns) -> bool:
             return all(nullable(arg, columns) for arg in args)
         case "nullif":
             return True
+        case "held in":
+            return nullable(args[0], columns) and nullable(args[3], columns)
         case "+" | "-" | "*":
             return _may_overflow(args) or any(nullable(arg, columns) for arg in args)
         case "/" | "%":

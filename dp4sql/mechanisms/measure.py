@@ -13,9 +13,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Literal, assert_never
 
-from dp4sql.algebra.expr import Call, Case, Col, Expr, Lit
+from dp4sql.algebra.expr import Lit
 from dp4sql.algebra.nodes import Agg
-from dp4sql.algebra.types import BIGINT, BOOLEAN, FLOATS, INTEGERS, NUMBERS, Type
+from dp4sql.algebra.types import BIGINT, FLOATS, INTEGERS, NUMBERS, Type
 from dp4sql.errors import Refused, Unsupported, located
 from dp4sql.infer.ranges import Fact
 from dp4sql.infer.release import Summand
@@ -206,26 +206,6 @@ def grid(type: Type, low: Fraction, high: Fraction) -> Fraction:
 
 def middle(low: Fraction, high: Fraction, step: Fraction) -> Fraction:
     return math.floor((low + high) / 2 / step) * step
-
-
-def expression(quantity: Quantity, type: Type) -> Expr:
-    """The summed argument as the engine computes it: clamped to the declared range, minus the centre.
-
-    A CASE, not LEAST and GREATEST, because those turn NULL into a bound; NaN falls to the upper bound.
-    """
-    assert quantity.arg is not None
-    col = Col(quantity.arg, type)
-    low = quantity.low * quantity.unit + quantity.center
-    high = quantity.high * quantity.unit + quantity.center
-    below, above = constant(low, type), constant(high, type)
-    return Case(
-        (
-            (Call("<", (col, below), BOOLEAN), below),
-            (Call(">", (col, above), BOOLEAN), above),
-        ),
-        col,
-        type,
-    )
 
 
 def constant(value: Fraction, type: Type) -> Lit:

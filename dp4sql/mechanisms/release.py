@@ -13,8 +13,8 @@ from dp4sql.algebra.nodes import columns
 from dp4sql.algebra.types import FLOATS, INTEGERS, LIMITS, Type, Value
 from dp4sql.errors import InternalError, NumberOutOfRange
 from dp4sql.mechanisms.measure import Column, Quantity, Rank, decimal
-from dp4sql.mechanisms.reading import exact_sum
 from dp4sql.mechanisms.stages import Measurement, PublicRead, Release
+from dp4sql.mechanisms.summing import exact_sum
 from dp4sql.noise import gaussian_half_width, gaussian_of_rho, half_width, laplace, select
 from dp4sql.rows import PrivateRows
 

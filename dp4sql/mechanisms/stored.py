@@ -11,7 +11,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, assert_never
@@ -20,11 +20,11 @@ from dp4sql.algebra.expr import Constant, walk
 from dp4sql.algebra.nodes import Node, expressions, walk_nodes
 from dp4sql.algebra.types import Value
 from dp4sql.infer.facts import Facts
-from dp4sql.mechanisms.reading import histogram_sql, read_sql
+from dp4sql.mechanisms.measure import Quantity
+from dp4sql.mechanisms.reading import texts
 from dp4sql.mechanisms.release import Measured
 from dp4sql.mechanisms.stages import (
     CallStage,
-    Measurement,
     Plan,
     PublicRead,
     Release,
@@ -70,18 +70,14 @@ def _identity(stage: Stage, facts: Facts, dialect: Dialect) -> Identity:
 
 
 def _release(release: Release, facts: Facts, dialect: Dialect) -> Identity:
-    texts = tuple(_text(release, m, facts, dialect) for m in release.measurements)
+    each = zip(texts(release, facts, dialect), release.measurements, strict=True)
     trees = (release.node, *((release.bins,) if release.bins is not None else ()))
-    return Identity(texts, any(has_constants(tree) for tree in trees))
+    found = tuple(_text(text, m.quantity) for text, m in each)
+    return Identity(found, any(has_constants(tree) for tree in trees))
 
 
-def _text(release: Release, measurement: Measurement, facts: Facts, dialect: Dialect) -> str:
-    alone, q = replace(release, measurements=(measurement,)), measurement.quantity
-    sql = read_sql(alone, facts, dialect, {})
-    if q.rank is not None:
-        sql += histogram_sql(alone, 0, facts, dialect, {})
-    grid = [q.kind, str(q.unit), str(q.center), q.low, q.high, repr(q.rank)]
-    return json.dumps([sql, *grid])
+def _text(text: str, q: Quantity) -> str:
+    return json.dumps([text, q.kind, str(q.unit), str(q.center), q.low, q.high, repr(q.rank)])
 
 
 def has_constants(node: Node) -> bool:

@@ -21,6 +21,7 @@ FACTOR: Final = ("1e-150", "1e150")
 FAR: Final = ("1e-260", "1e260")
 REAL: Final = ("1.1754944e-38", "3.4028234e38")
 MAX_TEXT: Final = 20_000
+SHORT: Final = 18
 
 
 def arithmetic(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
@@ -33,10 +34,18 @@ def arithmetic(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
         return _double(op, expr.args, texts, dialect)
     if dialect.name == "postgres":
         return f"(CAST({texts[0]} AS NUMERIC) {op} {texts[1]})"
-    left, right = (_decimal(arg, text) for arg, text in zip(expr.args, texts, strict=True))
-    if op == "*":
+    short = dialect.name == "duckdb" and _short(expr)
+    left, right = (_decimal(a, text, short) for a, text in zip(expr.args, texts, strict=True))
+    if op == "*" and not short:
         left = _roomy(expr.args[0], left, dialect)
     return f"({left} {op} {right})"
+
+
+def _short(expr: Call) -> bool:
+    """Whether 18 digits suffice. DuckDB computes in so many by itself, and quickest, where both sides have
+    no more."""
+    needed = width(expr)
+    return needed is not None and needed.digits <= SHORT
 
 
 def _whole(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
@@ -50,11 +59,12 @@ def _whole(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
     return f"(CAST({texts[0]} AS {cast}) {op} {texts[1]})"
 
 
-def _decimal(arg: Expr, text: str) -> str:
-    """Integer operands of decimal arithmetic get just the digits they need."""
+def _decimal(arg: Expr, text: str, short: bool) -> str:
+    """Integer operands of decimal arithmetic get just the digits they need, or what is quickest."""
     own = width(arg)
     if arg.type.kind in INTEGERS and own is not None:
-        return f"CAST({text} AS DECIMAL({own.digits},0))"
+        digits = SHORT if short and not isinstance(arg, Lit) else own.digits
+        return f"CAST({text} AS DECIMAL({digits},0))"
     return text
 
 
@@ -77,6 +87,23 @@ def alike(args: Sequence[Expr], texts: list[str], dialect: Dialect) -> list[str]
         text if isinstance(arg, Lit) and arg.value is None else to_double(arg, text, dialect)
         for arg, text in zip(args, texts, strict=True)
     ]
+
+
+def held_in(args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
+    """A value, its least, its most, and what stands for NULL. NaN, which engines take for the greatest
+    number, becomes the most.
+
+    A CASE, not LEAST and GREATEST, because those turn NULL into an end; the first branch is the usual one.
+    """
+    value, low, high, absent = alike(args, texts, dialect)
+    below = "" if absent == low else f"WHEN {value} < {low} THEN {low} "
+    inside = f"WHEN {value} BETWEEN {low} AND {high} THEN {value}"
+    found = f"CASE {inside} WHEN {value} > {high} THEN {high} {below}ELSE {absent} END"
+    own = width(Call("held in", args, args[0].type))
+    if dialect.name != "spark" or own is None or args[0].type.kind in INTEGERS:
+        return found
+    # Spark drops digits of products whose operands' types are wide.
+    return f"CAST({found} AS DECIMAL({own.digits},{own.scale}))"
 
 
 # ---------------------------------------------------------------- double precision

@@ -40,11 +40,13 @@ from dp4sql.sql.truncation import table_source
 
 @dataclass(slots=True)
 class Block:
-    """A SELECT under construction: FROM text, conditions and what each column id is called there."""
+    """A SELECT under construction: FROM text, conditions and what each column id is called there.
+    `beneath` has the columns that a projection left out; FROM still offers them."""
 
     source: str
     where: list[str] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
+    beneath: dict[str, str] = field(default_factory=dict)
 
 
 class Renderer:
@@ -78,6 +80,7 @@ class Renderer:
                 return block
             case Project(child, outputs):
                 block = self.block(child)
+                block.beneath |= block.names
                 block.names = {id: self.expr(expr, block.names) for id, expr in outputs}
                 # A window reads the rows that are there now, before any condition above.
                 windows = any(isinstance(part, Over) for _, e in outputs for part in walk(e))

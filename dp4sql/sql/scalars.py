@@ -139,6 +139,8 @@ class Scalars:
                 return f"({texts[0]} IS NULL)"
             case "is true" | "is false":
                 return f"({texts[0]} {op.upper()})"
+            case "held in":
+                return numbers.held_in(args, texts, self.dialect)
             case "coalesce" | "least" | "greatest" | "nullif":
                 return f"{op.upper()}({', '.join(self._alike(args, texts))})"
             case _:

@@ -80,6 +80,12 @@ SUMMED = [
     *("LEAST(LENGTH(t), 5)", "EXTRACT(YEAR FROM date_trunc('year', d))"),
 ]  # fmt: skip
 
+#: Arithmetic on columns that are each held in their range.
+HELD = [
+    *("z", "z * (1 - z) * (1 + z)", "3 * z - y * 2", "(z - 15) * (z - 12)", "2 - z * z * z", "z * y - z"),
+    *("CASE WHEN d > '2000-02-01' THEN z * (z - 5) ELSE 2 - z END", "CASE WHEN t = '1' THEN z * y END"),
+]  # fmt: skip
+
 COUNTED = [
     *("x", "y", "x * x", "x / y", "z / y", "7 % y", "SQRT(x - 6)", "t::integer", "t::boolean", "w::integer"),
     *("z::numeric(3,1)", "EXTRACT(YEAR FROM d)", "NULLIF(y, 5)", "CASE WHEN y > 4 THEN 1 END", "x::real"),
@@ -88,6 +94,8 @@ COUNTED = [
 
 QUERIES = (
     [f"SELECT SUM({e}), AVG({e}), VARIANCE({e}) FROM p" for e in SUMMED]
+    + [f"SELECT SUM({e}), AVG({e}), COUNT(*) FROM p WHERE w <> 3" for e in HELD]
+    + [f"SELECT SUM(v), AVG(v) FROM (SELECT {e} AS v FROM p) s" for e in HELD]
     + [f"SELECT y > 4 AS k, SUM({e}) FROM p GROUP BY 1" for e in SUMMED]
     + [f"SELECT COUNT({e}), COUNT(DISTINCT {e}) FROM p" for e in COUNTED]
     + [f"SELECT COUNT(*) FROM p WHERE {e} > 0" for e in SUMMED]

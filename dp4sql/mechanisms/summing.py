@@ -1,0 +1,193 @@
+"""One measurement as SQL: an exact integer on its grid, added up in a type that holds it and is quick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from dp4sql.algebra.digits import width
+from dp4sql.algebra.expr import Expr
+from dp4sql.algebra.nodes import Aggregate, Project, columns
+from dp4sql.algebra.types import INTEGERS, Type
+from dp4sql.errors import InternalError, Refused
+from dp4sql.infer.facts import Facts
+from dp4sql.mechanisms.holding import Held, firm, held, summand
+from dp4sql.mechanisms.measure import Quantity, decimal
+from dp4sql.sql.dialects import Dialect
+from dp4sql.sql.render import Renderer
+
+
+def measured(
+    q: Quantity, node: Aggregate, facts: Facts, renderer: Renderer, names: Mapping[str, str]
+) -> str:
+    if q.kind == "count":
+        return "COUNT(*)" if q.arg is None else f"COUNT({names[q.arg]})"
+    assert q.arg is not None
+    if q.kind == "count_distinct":
+        return f"COUNT(DISTINCT {names[q.arg]})"
+    if q.kind in ("count_true", "count_false"):
+        test = "IS TRUE" if q.kind == "count_true" else "IS FALSE"
+        return f"COUNT(CASE WHEN {names[q.arg]} {test} THEN 1 END)"
+    type = dict(columns(node.child))[q.arg]
+    if q.kind == "sum_squares":
+        squared = _squared(q, type, node, facts, renderer, names)
+        return f"SUM({renderer.dialect.summed(squared)})"
+    if _is_shifted(q):
+        return _shifted(q, type, node, facts, renderer, names)
+    return _summed(q, type, node, facts, renderer, names)
+
+
+def added(q: Quantity, node: Aggregate, facts: Facts) -> Expr:
+    """What each row adds to a sum, as the engine computes it."""
+    assert q.arg is not None
+    plain = _uncentred(q) if _is_shifted(q) else q
+    return summand(plain, dict(columns(node.child))[q.arg], node, facts)
+
+
+def _is_shifted(q: Quantity) -> bool:
+    centred = q.kind == "sum" and q.center and q.low <= 0 <= q.high
+    return bool(centred) and _reach(_uncentred(q)) < 10**17
+
+
+def _shifted(
+    q: Quantity,
+    type: Type,
+    node: Aggregate,
+    facts: Facts,
+    renderer: Renderer,
+    names: Mapping[str, str],
+) -> str:
+    """SUM(x) - center * COUNT(x): engines compute equal aggregates once, and SUM(x) may stand there too."""
+    plain = _uncentred(q)
+    total = _summed(plain, type, node, facts, renderer, names)
+    # Each row that adds to the sum is counted; a NULL that adds nothing there is the centred 0.
+    value = added(q, node, facts)
+    counted = "*" if firm(value) else renderer.expr(value, names)
+    if exact_sum(q, type) and type.kind == "numeric":
+        step = f"CAST({decimal(q.center):f} AS DECIMAL(18,{type.scale}))"
+        return f"{total} - {step} * CAST(COUNT({counted}) AS DECIMAL(19,0))"
+    whole = q.center / q.unit
+    return f"{total} - ({whole.numerator}) * CAST(COUNT({counted}) AS {renderer.dialect.huge})"
+
+
+def _uncentred(q: Quantity) -> Quantity:
+    """The sum of the same clamped values, without the centre taken off."""
+    shift = q.center / q.unit
+    if shift.denominator != 1:
+        raise InternalError("a centre that is not on its grid")
+    return replace(
+        q, center=Fraction(0), low=q.low + shift.numerator, high=q.high + shift.numerator
+    )
+
+
+def _summed(
+    q: Quantity,
+    type: Type,
+    node: Aggregate,
+    facts: Facts,
+    renderer: Renderer,
+    names: Mapping[str, str],
+) -> str:
+    value = renderer.expr(summand(q, type, node, facts), names)
+    word = "SUM(DISTINCT " if q.kind == "sum_distinct" else "SUM("
+    exact = held(q, node, facts)
+    if exact is None and exact_sum(q, type) and _is_double(q, type, node) and _reach(q) < 2**50:
+        # Casts of doubles to decimals are slow. Whole steps are exact below 2^53, and so is the way back.
+        scale = type.scale or 0
+        total = f"{word}{renderer.dialect.summed(_on_grid(q.unit, value, renderer.dialect))})"
+        step = f"CAST({decimal(q.unit):f} AS DECIMAL({scale},{scale}))"
+        return f"CAST({total} AS DECIMAL({38 - scale},0)) * {step}"
+    placed = exact is not None and _on_its_grid(exact, type, renderer.dialect)
+    return f"{word}{_gridded(q, type, value, renderer.dialect, placed=placed)})"
+
+
+def _on_its_grid(value: Held, type: Type, dialect: Dialect) -> bool:
+    """Whether the engine's own type of `value` has no more digits after the point than `type`. Columns of
+    Postgres may have more than are declared; DuckDB's are compared with the policy at the start."""
+    return value.width.scale <= (type.scale or 0) and dialect.name == "duckdb"
+
+
+def _is_double(q: Quantity, type: Type, node: Aggregate) -> bool:
+    """Whether the engine computes the numeric argument in double precision: more digits than it has."""
+    outputs = dict(node.child.outputs) if isinstance(node.child, Project) else {}
+    expr = outputs.get(q.arg or "")
+    if type.kind != "numeric" or not 0 < (type.scale or 0) <= 18 or expr is None:
+        return False
+    return width(expr) is None
+
+
+def _reach(q: Quantity) -> int:
+    return max(abs(q.low), abs(q.high))
+
+
+def _squared(
+    q: Quantity,
+    type: Type,
+    node: Aggregate,
+    facts: Facts,
+    renderer: Renderer,
+    names: Mapping[str, str],
+) -> str:
+    """(x - center)^2 in whole steps: the value is put on the grid first, then squared exactly."""
+    reach = math.isqrt(q.high)
+    if reach >= 2**31:
+        raise Refused(
+            "the range of a variance is too wide for its unit",
+            hint="Declare a coarser unit for the column.",
+        )
+    if not exact_sum(q, type):
+        _check_grid(q, reach)
+    base = replace(q, kind="sum", low=-reach, high=reach)
+    value = renderer.expr(summand(base, type, node, facts), names)
+    whole = _on_grid(q.unit, value, renderer.dialect)
+    return f"{whole} * {whole}"
+
+
+def _on_grid(unit: Fraction, value: str, dialect: Dialect) -> str:
+    double = dialect.type_name(Type("double precision"))
+    return _whole(f"CAST({value} AS {double}) / {decimal(unit):f}", dialect)
+
+
+def _whole(value: str, dialect: Dialect) -> str:
+    """The nearest integer; casts of DuckDB and Postgres round by themselves, Spark's cut off."""
+    return f"CAST({f'ROUND({value})' if dialect.name == 'spark' else value} AS BIGINT)"
+
+
+def exact_sum(q: Quantity, type: Type) -> bool:
+    """Whether the engine can sum the values themselves: they lie on the grid."""
+    if type.kind in INTEGERS:
+        return q.unit.denominator == 1 and q.unit == 1
+    return (
+        type.kind == "numeric" and type.scale is not None and q.unit == Fraction(1, 10**type.scale)
+    )
+
+
+def _gridded(q: Quantity, type: Type, value: str, dialect: Dialect, *, placed: bool) -> str:
+    """`value` as an exact number on the grid, in a type that its range fits; `placed` there already."""
+    reach = _reach(q)
+    if reach >= 2**62:
+        raise Refused(
+            "the range of a sum is too wide for its unit",
+            hint="Declare a coarser unit for the column.",
+        )
+    if exact_sum(q, type):
+        if type.kind in INTEGERS:
+            return dialect.summed(f"CAST({value} AS BIGINT)")
+        digits = 18 if reach < 10**17 else 38
+        return value if placed else f"CAST({value} AS DECIMAL({digits},{type.scale}))"
+    if q.unit == 1 and type.kind == "numeric" and type.precision is not None:
+        return dialect.summed(_whole(value, dialect))
+    _check_grid(q, reach)
+    return dialect.summed(_on_grid(q.unit, value, dialect))
+
+
+def _check_grid(q: Quantity, reach: int) -> None:
+    """Double precision rounds far from zero, by more than a step of a grid as fine as this: then a value at
+    the end of its range could lie beyond it."""
+    if reach + abs(q.center / q.unit) >= 2**50:
+        raise Refused(
+            "the unit of a sum is finer than double precision is at the ends of the range",
+            hint="Declare a coarser unit for the column.",
+        )
