@@ -27,10 +27,10 @@ from .shrink import Violation, pair_text, shrunk
 from .world import World
 from .worlds import random_world, trusting
 
-QUERIES_A_WORLD = 12
+QUERIES_A_WORLD = 16
 """A world costs as much as four queries; labels and keys differ between worlds alone."""
 STEPS = 45
-INNER = 6
+INNER = 3
 """Pairs for a query that releases further in: the oracle then only has the rendered SQL to measure."""
 DEEP = 0.03
 """Share of queries that get ten times the steps, and every neighbour of their farthest databases."""

@@ -59,7 +59,7 @@ def confirm(
             )
     reports = list(_reports(case))
     for sql, (names, rows), (_, changed) in zip(case.explanation.reads, reads, others, strict=True):
-        yield from _check_read(case, policy, sql, names, reports, rows, changed, left)
+        yield from _check_read(case, policy, sql, names, reports, rows, changed, (left, right))
 
 
 def _reports(case: Case) -> Iterator[MeasurementReport]:
@@ -80,7 +80,7 @@ def _check_read(
     reports: list[MeasurementReport],
     rows: list[tuple[Any, ...]],
     changed: list[tuple[Any, ...]],
-    client: Answer,
+    clients: tuple[Answer, Answer],
 ) -> Iterator[Trouble]:
     keys = sum(name.startswith("k") for name in names)
     measured = sum(name.startswith("m") for name in names)
@@ -98,7 +98,8 @@ def _check_read(
                 "bound", f"{sql}: {report.sql} moves by {moved:g}, bound {report.bounds[policy]}"
             )
     if len(case.explanation.reads) == 1 and case.probes:
-        yield from _check_rendering(case, sql, mine, before, client)
+        for rendered, client in zip((before, after), clients, strict=True):
+            yield from _check_rendering(case, sql, mine, rendered, client)
 
 
 def _scaled(rows: list[tuple[Any, ...]], keys: int, reports: list[MeasurementReport]) -> Answer:

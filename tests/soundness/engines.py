@@ -57,16 +57,20 @@ class DuckDB:
     def __init__(self) -> None:
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
         self._world: World | None = None
+        self._loaded: Database | None = None
 
     def use(self, world: World) -> None:
         for table in self._world.tables if self._world else ():
             self._connection.execute(f"DROP TABLE {table}")
         for definition in world.tables.values():
             self._connection.execute(create(definition))
-        self._world = world
+        self._world, self._loaded = world, None
 
     def load(self, database: Database) -> None:
         assert self._world is not None
+        if self._loaded is database:
+            return
+        self._loaded = database
         cleared = "".join(f"DELETE FROM {name};" for name in self._world.tables)
         self._connection.execute(cleared + "".join(inserts(self._world, database)))
 

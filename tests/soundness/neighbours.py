@@ -13,10 +13,22 @@ from itertools import islice, product
 from random import Random
 from typing import TypeAlias
 
-from .world import Database, Policy, Row, Table, Value, World, admissible, owned_rows
+from .world import (
+    Database,
+    Policy,
+    Reference,
+    Row,
+    Table,
+    Value,
+    World,
+    admissible,
+    owned_rows,
+)
 
 Slot: TypeAlias = tuple[str, Row]
 """A table and the key of one of its rows."""
+NULLED = 0.3
+"""Share of replaced references that become NULL, where they may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +118,34 @@ def random_change(rng: Random, world: World, database: Database, policy: Policy)
         return None
     record = world.tables[policy.entity].identity(rng.choice(records))
     values: dict[Slot, Mapping[str, Value]] = {}
-    alike, place = rng.random() < 0.5, rng.random()
+    alike, again = rng.random() < 0.5, rng.getrandbits(32)
     for slot, attributes in changeable(world, database, policy, record):
-        choices = options(world, database, slot, attributes)
-        if choices and rng.random() < 0.85:
-            chosen = choices[int(place * len(choices))] if alike else rng.choice(choices)
-            values[slot] = dict(zip(attributes, chosen, strict=True))
+        if rng.random() < 0.85:
+            values[slot] = drawn(Random(again) if alike else rng, world, database, slot, attributes)
     return Change(policy.name, record, values)
+
+
+def drawn(
+    rng: Random, world: World, database: Database, slot: Slot, attributes: tuple[str, ...]
+) -> dict[str, Value]:
+    """One of `options`, which are many."""
+    table = world.tables[slot[0]]
+    values = {name: rng.choice(table.column(name).options()) for name in attributes}
+    for reference in table.references:
+        if set(reference.columns) <= set(attributes):
+            values |= _referring(rng, world, database, table, reference)
+    return values
+
+
+def _referring(
+    rng: Random, world: World, database: Database, table: Table, reference: Reference
+) -> dict[str, Value]:
+    """A row that exists, or none where that may be: one NULL is enough."""
+    keys = sorted(_keys(world, database, reference.table))
+    nullable = all(table.column(name).nullable for name in reference.columns)
+    if not keys or (nullable and rng.random() < NULLED):
+        return {rng.choice(reference.columns): None} if nullable else {}
+    return dict(zip(reference.columns, rng.choice(keys), strict=True))
 
 
 def tweaked(rng: Random, world: World, database: Database, change: Change) -> Change | None:
@@ -122,10 +155,7 @@ def tweaked(rng: Random, world: World, database: Database, change: Change) -> Ch
     if not slots:
         return None
     slot, attributes = rng.choice(slots)
-    choices = options(world, database, slot, attributes)
-    if not choices:
-        return None
-    new = dict(zip(attributes, rng.choice(choices), strict=True))
+    new = drawn(rng, world, database, slot, attributes)
     return Change(change.policy, change.record, {**change.values, slot: new})
 
 

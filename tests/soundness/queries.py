@@ -14,12 +14,15 @@ from typing import Literal, TypeAlias
 
 from .blocks import Block, Blocks
 from .expressions import Expressions
+from .meetings import Meetings
 from .motifs import Motifs, links
 from .world import World, traits
 
 DEPTH = 3
 DIRECTED = 0.45
 """Share of queries of the shapes in `motifs`."""
+MEETING = 0.12
+"""Share of queries of the shapes in `meetings`."""
 CANDIDATE = 1
 """The value at which the choice of a MIN or MAX is probed."""
 Aggregate = Literal[
@@ -118,8 +121,11 @@ def random_query(rng: Random, world: World) -> Query:
     expressions = Expressions(rng, tags)
     blocks = Blocks(rng, world, tags, expressions)
     known = links(world)
-    if known and rng.random() < DIRECTED:
+    shape = rng.random()
+    if known and shape < DIRECTED:
         block = Motifs(rng, blocks, rng.choice(known)).draw()
+    elif shape > 1 - MEETING:
+        block = Meetings(rng, blocks).draw()
     else:
         block = blocks.block(depth=DEPTH)
     keys, limits = _keys(rng, tags, expressions, block)

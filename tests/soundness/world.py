@@ -67,9 +67,17 @@ class Table:
     def column(self, name: str) -> Column:
         return self.columns[self.positions[name]]
 
+    @cached_property
+    def _places(self) -> dict[tuple[str, ...], tuple[int, ...]]:
+        return {}
+
     def pick(self, row: Row, columns: tuple[str, ...]) -> Row:
-        positions = self.positions
-        return tuple([row[positions[name]] for name in columns])
+        places = self._places.get(columns)
+        if places is None:
+            places = self._places[columns] = tuple(self.positions[name] for name in columns)
+        if len(places) == 1:
+            return (row[places[0]],)
+        return tuple([row[place] for place in places])
 
     def identity(self, row: Row) -> Row:
         return self.pick(row, self.key)
