@@ -8,7 +8,8 @@ tiny databases built from Definition 5.1; the L1 distance between the answers mu
     neighbours  Definition 5.1: what one entity record may change
     truncated   what queries see where the policy truncates
     databases   random databases, and small changes of them
-    expressions, joins, blocks, motifs, queries   random SQL
+    expressions, joins, blocks, queries   random SQL
+    shapes, motifs, meetings   kinds of query that rules with many side-conditions are for
     constructs  what of SQL it must use
     engines     SQLite for volume, DuckDB to confirm
     claims      what is promised of a query, and how far two answers lie apart

@@ -27,8 +27,8 @@ from .shrink import Violation, pair_text, shrunk
 from .world import World
 from .worlds import random_world, trusting
 
-QUERIES_A_WORLD = 16
-"""A world costs as much as four queries; labels and keys differ between worlds alone."""
+QUERIES_A_WORLD = 10
+"""A world costs as much as three queries; labels and keys differ between worlds alone."""
 STEPS = 45
 INNER = 3
 """Pairs for a query that releases further in: the oracle then only has the rendered SQL to measure."""

@@ -18,7 +18,7 @@ from .neighbours import Change, apply, every_change, random_change, tweaked
 from .truncated import seen
 from .world import Database, World
 
-DATABASES = 24
+DATABASES = 16
 CHANGES = 3
 """Changes a database and a policy in the bank."""
 CLIMBS = 3

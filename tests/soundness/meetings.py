@@ -1,94 +1,126 @@
 """Queries in which two tables meet on values, not along a foreign key: how many rows meet is then a matter of
-declared frequencies alone, and one NULL may decide over all of them."""
+declared frequencies alone, and one NULL may decide over all of them.
+
+One table is mostly private and the other mostly public: where both change, bounds are loose and hide mistakes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import TypeAlias
 
 from .blocks import Block, Blocks
 from .expressions import Scope, Var
 from .joins import Relation, equal
 from .shapes import Shapes, table_of
+from .world import Policy, World
+
+ALIKE = 0.3
+"""Share of meetings whose tables are drawn without a look at any policy."""
+Pair: TypeAlias = tuple[Var, Var]
 
 
 class Meetings(Shapes):
     def __init__(self, rng: Random, blocks: Blocks) -> None:
         super().__init__(rng, blocks)
-        self.left = blocks.base()
-        self.right = self._another(self.left)
+        policy = rng.choice(blocks.world.policies)
+        self.public = self._drawn(
+            [name for name in blocks.world.tables if _is_public(policy, name)]
+        )
+        self.private_side = self._drawn(policy.private())
 
-    def _another(self, *taken: Relation) -> Relation:
-        """Mostly another table: where a table meets itself all changes count twice, and bounds are loose."""
-        names = {table_of(relation) for relation in taken}
-        free = [name for name in self.blocks.world.tables if name not in names]
-        if free and self.rng.random() < 0.7:
-            return self.blocks.scan(self.rng.choice(free))
-        return self.blocks.base(taken[0].columns)
+    def _drawn(self, names: list[str]) -> Relation:
+        if not names or self.rng.random() < ALIKE:
+            return self.blocks.base()
+        return self.blocks.scan(self.rng.choice(names))
 
     def draw(self) -> Block:
-        shared = self._shared()
+        shared = self._shared(self.public, self.private_side)
         if not shared:
             return self.blocks.block(depth=1)
-        makers = (self.grouped_by_key, self.met_again, self.unlisted)
-        return self.rng.choice(makers)(*self.rng.choice(shared))
+        makers = (self.met, self.met, self.met, self.grouped_by_key, self.met_again, self.unlisted)
+        return self.rng.choice(makers)(self.rng.choice(shared))
 
-    def _shared(self) -> list[tuple[Var, Var]]:
-        """Pairs of columns with values in common; those with declared frequencies stand twice more."""
+    def _shared(self, left: Relation, right: Relation) -> list[Pair]:
+        """Columns with values in common; twice more where few rows share one, and where one may change."""
         pairs = [
             (a, b)
-            for a in self.left.columns
-            for b in self.right.columns
+            for a in left.columns
+            for b in right.columns
             if a.kind == b.kind and set(a.values) & set(b.values)
         ]
-        return pairs + 2 * [(a, b) for a, b in pairs if self._seldom(a) and self._seldom(b)]
+        seldom = [pair for pair in pairs if self._seldom(pair[0])]
+        moving = [pair for pair in pairs if _moves(self.blocks.world, pair[1])]
+        return pairs + 2 * seldom + 3 * moving
 
     def _seldom(self, var: Var) -> bool:
         assert var.origin is not None
         table = self.blocks.world.tables[var.origin[0]]
         return (var.name,) == table.key or (var.name,) in {c for c, _ in table.frequencies}
 
-    def _key(self) -> Scope:
-        key = self.blocks.world.tables[table_of(self.left)].key
-        return tuple(var for var in self.left.columns if var.name in key)
+    def _key(self, relation: Relation) -> Scope:
+        key = self.blocks.world.tables[table_of(relation)].key
+        return tuple(var for var in relation.columns if var.name in key)
 
-    def grouped_by_key(self, a: Var, b: Var) -> Block:
+    def met(self, pair: Pair) -> Block:
+        """The rows that meet, and of an outer join those that do not; what is asked is mostly what was found."""
+        kind = self.rng.choice(("JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
+        text = self._joined(self.public, kind, self.private_side, pair)
+        return Block(
+            text, (*self.public.columns, *self.public.columns, *self.private_side.columns), ()
+        )
+
+    def grouped_by_key(self, pair: Pair) -> Block:
         """For each row of one table, something about the rows of the other that it meets."""
         kind = self.rng.choice(("JOIN", "LEFT JOIN"))
-        self._note(kind)
         if kind == "LEFT JOIN":
             self.blocks.tags.add("outer join grouped by its left side")
-        source = f"{self.left.text} {kind} {self.right.text} ON {a.text} = {b.text}"
-        text, columns = self.grouped(source, self._key(), self.right)
+        source = self._joined(self.public, kind, self.private_side, pair)
+        text, columns = self.grouped(source, self._key(self.public), self.private_side)
         return self.outside(text, columns, columns[-1:])
 
-    def met_again(self, a: Var, b: Var) -> Block:
-        """What met is met by a third table, mostly along a foreign key of one of the two."""
-        self._note("JOIN")
+    def met_again(self, pair: Pair) -> Block:
+        """Private rows meet what met before: a subquery of two tables."""
+        other = self.blocks.base()
+        shared = self._shared(self.public, other)
+        if not shared:
+            return self.met(pair)
         self.blocks.tags.add("join of a subquery")
-        both = {var.name: var for var in (*self.right.columns, *self.left.columns)}.values()
+        both = {var.name: var for var in (*other.columns, *self.public.columns)}.values()
         pieces = ", ".join(f"{var.text} AS {var.name}" for var in both)
-        text = (
-            f"SELECT {pieces} FROM {self.left.text} JOIN {self.right.text} ON {a.text} = {b.text}"
-        )
-        met = self.blocks.named(f"({text})", tuple(replace(var, relation="") for var in both))
-        third = self._another(self.left, self.right)
-        pairs = self.blocks.joins.pairs(third.columns, met.columns)
+        source = self._joined(self.public, "JOIN", other, self.rng.choice(shared))
+        columns = tuple(replace(var, relation="") for var in both)
+        before = self.blocks.named(f"(SELECT {pieces} FROM {source})", columns)
+        pairs = self.blocks.joins.pairs(self.private_side.columns, before.columns)
         on = " AND ".join(equal(pairs)) or "TRUE"
-        return Block(f"{third.text} JOIN {met.text} ON {on}", (*third.columns, *met.columns), ())
+        text = f"{self.private_side.text} JOIN {before.text} ON {on}"
+        return Block(text, (*self.private_side.columns, *before.columns), ())
 
-    def unlisted(self, a: Var, b: Var) -> Block:
+    def unlisted(self, pair: Pair) -> Block:
         """Rows of one table whose value, or key, the other does not list; one NULL in the list empties them."""
-        nullable = [var for var in self.private(self.right) if var.nullable] or [b]
+        a, b = pair
+        nullable = [var for var in self.private(self.private_side) if var.nullable]
         listed = self.rng.choice([var for var in nullable if var.kind == a.kind] or [b])
-        key = self._key()
+        key = self._key(self.public)
         alone = len(key) == 1 and key[0].kind == listed.kind and self.rng.random() < 0.6
         self.blocks.tags.add("NOT IN subquery")
         (value,) = key if alone else (a,)
-        test = f"{value.text} NOT IN (SELECT {listed.text} FROM {self.right.text})"
-        return Block(self.left.text, self.left.columns, (test,))
+        test = f"{value.text} NOT IN (SELECT {listed.text} FROM {self.private_side.text})"
+        return Block(self.public.text, self.public.columns, (test,))
 
-    def _note(self, kind: str) -> None:
+    def _joined(self, left: Relation, kind: str, right: Relation, pair: Pair) -> str:
         self.blocks.tags |= {kind, "general equi-join"}
-        if table_of(self.left) == table_of(self.right):
+        if table_of(left) == table_of(right):
             self.blocks.tags.add("self join")
+        return f"{left.text} {kind} {right.text} ON {' AND '.join(equal([pair]))}"
+
+
+def _is_public(policy: Policy, table: str) -> bool:
+    return policy.label(table) == "pub"
+
+
+def _moves(world: World, var: Var) -> bool:
+    assert var.origin is not None
+    labels = [policy.label(var.origin[0]) for policy in world.policies]
+    return any(isinstance(label, frozenset) and var.name in label for label in labels)

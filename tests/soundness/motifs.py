@@ -50,6 +50,8 @@ class Motifs(Shapes):
             self.conditioned,
             self.conditioned,
             self.padded,
+            self.padded,
+            self.counted,
             self.counted,
             self.paired,
             self.regrouped,
@@ -72,7 +74,8 @@ class Motifs(Shapes):
         tests = equal(self._along(self.child, self.parent))
         if self.rng.random() < 0.4:
             tests.append(self.predicate(self.child))
-        unequal = self.blocks.joins.unequal_pair(self.parent.columns, self.private(self.child))
+        above = self.private(self.parent) if self.rng.random() < 0.5 else self.parent.columns
+        unequal = self.blocks.joins.unequal_pair(above, self.private(self.child))
         if unequal is not None and self.rng.random() < 0.4:
             self.blocks.tags.add("correlated on an inequality")
             tests.append(unequal)
@@ -158,11 +161,14 @@ class Motifs(Shapes):
         others = [var for var in left.columns if var not in keys]
         if others and self.rng.random() < 0.4:
             keys = (self.rng.choice(others),)
-        elif others and self.rng.random() < 0.3:
-            keys = (*keys, self.rng.choice(others))
+        elif others and self.rng.random() < 0.5:
+            keys = (
+                *keys,
+                self.rng.choice([v for v in self.private(left) if v in others] or others),
+            )
         self.blocks.tags |= {"LEFT JOIN", "outer join grouped by its left side"}
         text, columns = self.grouped(f"{left.text} LEFT JOIN {right.text} ON {on}", keys, right)
-        return self.outside(text, columns, columns[-1:])
+        return self.outside(text, columns, columns[-2:])
 
     def paired(self) -> Block:
         """Children with their parents, grouped by the parent and a column of the child that is seldom alike."""

@@ -1,8 +1,8 @@
 """Deliberate mistakes in the rules, and in how their SQL is rendered, each a small change of one source text.
 
 A mutation that is not found exactly once in its module is stale and fails the run: the list follows the code.
-Mistakes that the oracle does not find in time are pinned instead (tests/soundness/test_departures.py): a declared range
-taken for a proof, and NULLs taken to tell joined rows apart.
+What its databases never hold it cannot find: a declared range taken for a proof is pinned instead
+(tests/soundness/test_departures.py).
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from .motifs import Motifs, links
 from .world import World, traits
 
 DEPTH = 3
-DIRECTED = 0.45
+DIRECTED = 0.5
 """Share of queries of the shapes in `motifs`."""
-MEETING = 0.12
+MEETING = 0.2
 """Share of queries of the shapes in `meetings`."""
 CANDIDATE = 1
 """The value at which the choice of a MIN or MAX is probed."""

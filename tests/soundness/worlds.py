@@ -135,7 +135,7 @@ def _frequencies(rng: Random, table: Table) -> tuple[tuple[tuple[str, ...], int]
         if rng.random() < 0.9:
             columns = reference.columns
             part = columns if len(columns) == 1 or rng.random() < 0.6 else (rng.choice(columns),)
-            found[part] = rng.choice((1, 2, 2, 3, 3))
+            found[part] = rng.choice((1, 1, 2, 2, 3))
     loose = [column.name for column in table.columns if column.name not in table.key]
     for column in loose:
         if (column,) not in found and rng.random() < 0.5:
