@@ -14,6 +14,7 @@
         InvalidParameter        22023  an argument or a setting has a value that makes no sense
         NumberOutOfRange        22003  a constant or a released number is too large for its type
         InvalidText             22P02  a parameter's text is not of its type
+        TooComplex              54001  it needs more tables, aggregates or nesting than can be planned
       Unsupported               0A000  SQL that is understood but has no rule or no rendering
         StalePlan               0A000  a statement whose columns have changed since it was prepared
       Refused                   42501  an answer would break the policy: no finite bound, raw rows
@@ -161,6 +162,10 @@ class NumberOutOfRange(SqlError):
 
 class InvalidText(SqlError):
     sqlstate = "22P02"
+
+
+class TooComplex(SqlError):
+    sqlstate = "54001"
 
 
 class Unsupported(Dp4sqlError):

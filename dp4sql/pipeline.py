@@ -15,13 +15,14 @@ import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Literal
+from typing import Final, Literal
 from weakref import WeakValueDictionary
 
 from dp4sql import errorbars
 from dp4sql.accounts import Accounts, observed, say_charged
 from dp4sql.admission import check_price, due
 from dp4sql.algebra.types import Type, Value
+from dp4sql.aside import aside
 from dp4sql.backends.base import Backend
 from dp4sql.budget.cost import Charge
 from dp4sql.budget.journal import Asked, Journal, Outcome
@@ -54,7 +55,9 @@ from dp4sql.remember import Remembered
 from dp4sql.rows import Released
 from dp4sql.settings import Settings
 from dp4sql.shelves import Shelves
-from dp4sql.sql.parse import MAX_LENGTH
+
+#: Characters of the statements whose plans are kept; a plan takes up to a kilobyte for each.
+MAX_PLANS: Final = 250_000
 
 
 class Pipeline:
@@ -77,7 +80,7 @@ class Pipeline:
         self._kept = kept or KeptAnswers(ledger.where)
         self._engine, self._accounts = Engine(backend), Accounts(ledger, backend.identity)
         self._shelves = Shelves(policies, self._engine, self._kept)
-        self._prepare = Remembered(self._prepared, weight, MAX_LENGTH)
+        self._prepare = Remembered(self._prepared, weight, MAX_PLANS)
         self._starting, self._started = asyncio.Lock(), False
         self._turns: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
@@ -183,7 +186,8 @@ class Pipeline:
         self, asked: Asked, settings: Settings, parameter_types: Sequence[Type | None]
     ) -> Released:
         given = typed(asked.parameters, parameter_types)
-        prepared = self._prepare(asked.statement, given, shares_sums(settings))
+        sharing = shares_sums(settings)
+        prepared = await aside(asked.statement, self._prepare, asked.statement, given, sharing)
         # Equal statements take turns, so that all but the first are repeats.
         key = (prepared.identities, asked.role)
         turn = self._turns.setdefault(key, asyncio.Lock()) if settings.reuse != "off" else None

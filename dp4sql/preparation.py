@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
@@ -10,6 +11,7 @@ from typing import TypeAlias
 
 from dp4sql import errorbars
 from dp4sql.algebra.types import Type, Value
+from dp4sql.errors import TooComplex
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.explain import Explanation, derivation_hash, explanation
 from dp4sql.mechanisms.functions import FUNCTIONS, SIGNATURES
@@ -56,6 +58,18 @@ class Prepared:
         return errorbars.columns(self.plan, self.outputs, settings)
 
 
+@contextmanager
+def _shallow() -> Iterator[None]:
+    try:
+        yield
+    except RecursionError:
+        raise TooComplex(
+            "the statement is nested too deeply",
+            hint="A long chain of AND, + or UNION ALL nests, too: IN (...) and VALUES do not.",
+        ) from None
+
+
+@_shallow()
 def prepare(
     policies: PolicySet, sql: str, parameters: Parameters | None, sharing: bool = True
 ) -> Prepared:
@@ -66,6 +80,7 @@ def prepare(
     return Prepared(plan, facts, outputs(plan))
 
 
+@_shallow()
 def rendered(prepared: Prepared, dialect: Dialect) -> Prepared:
     """A plan that is known to render: what an engine has no safe SQL for is refused here, uncharged."""
     plan, facts = prepared.plan, prepared.facts
@@ -105,6 +120,7 @@ def explain(
     return explained(prepared, policies, settings, "", dialect)
 
 
+@_shallow()
 def explained(
     prepared: Prepared, policies: PolicySet, settings: Settings, role: str, dialect: Dialect
 ) -> Explanation:
@@ -143,6 +159,6 @@ def typed(parameters: Sequence[Value], types: Sequence[Type | None]) -> Paramete
 
 
 def weight(sql: str, parameters: Parameters | None, sharing: bool) -> int:
-    """Characters, in the text and among the parameters; a plan itself is worth a few thousand."""
+    """Characters, in the text and among the parameters; a plan itself is worth some hundred."""
     texts = (value for value, _ in parameters or () if isinstance(value, str))
-    return 2000 + len(sql) + sum(map(len, texts))
+    return 500 + len(sql) + sum(map(len, texts))

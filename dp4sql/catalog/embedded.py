@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 SUPERUSER: Final = "dp4sql_catalog"
 START_SECONDS: Final = 20
+#: Address space of each process that answers clients: a statement that wants more fails, and it alone.
+MEMORY_KB: Final = 1 << 20
 UNPRIVILEGED: Final = "nobody"
 
 _SETTINGS: Final = {
@@ -56,7 +58,7 @@ _INITDB: Final = (
 )
 #: Reads its standard input, which only ever ends, and then takes the server and its files along.
 _WATCH: Final = (
-    'dir=$1; end=$2; shift 2; "$@" </dev/null & server=$!; '
+    'dir=$1; end=$2; ulimit -v "$3"; shift 3; "$@" </dev/null & server=$!; '
     'read -r _; kill -$end $server; wait; rm -rf "$dir"'
 )
 
@@ -122,7 +124,8 @@ def _launch(
         _initialise(programs, directory, data, account)
     given = [part for pair in settings.items() for part in ("-c", "=".join(pair))]
     server = [str(programs / "postgres"), "-D", str(data), "-k", str(directory), *given]
-    watch = ["/bin/sh", "-c", _WATCH, "watch", str(directory), "INT" if kept else "QUIT"]
+    ending = ["INT", "unlimited"] if kept else ["QUIT", str(MEMORY_KB)]
+    watch = ["/bin/sh", "-c", _WATCH, "watch", str(directory), *ending]
     return Running(_run([*watch, *server], directory, account), directory)
 
 

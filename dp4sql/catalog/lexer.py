@@ -14,6 +14,8 @@ from dp4sql.remember import Remembered
 
 MAX_LENGTH: Final = 1_000_000
 MAX_TOKENS: Final = 100_000
+TOKEN_SIZE: Final = 150
+"""Bytes that a token takes, about."""
 
 _TOKEN = re.compile(
     r"""
@@ -61,6 +63,11 @@ class Statement(NamedTuple):
     text: str
     start: int
     tokens: tuple[Token, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, about."""
+        return len(self.text) + TOKEN_SIZE * len(self.tokens)
 
     def after(self, index: int) -> Statement:
         """The statement that follows the first `index` tokens, as in EXPLAIN SELECT ..."""

@@ -19,6 +19,8 @@ from dp4sql.errors import CatalogUnavailable, Dp4sqlError, LimitExceeded
 from dp4sql.wire import messages as m
 
 MAX_ANSWER: Final = 64 << 20
+FRAME_SIZE: Final = 100
+"""Bytes that a message takes beside its body, about."""
 _CHUNK: Final = 1 << 16
 _FIELD = struct.Struct("!ihihih")
 
@@ -150,7 +152,7 @@ class Upstream:
         size = 0
         while True:
             kind, body = await self._frame()
-            size += len(body)
+            size += len(body) + FRAME_SIZE
             if size > MAX_ANSWER:
                 raise LimitExceeded(
                     f"the answer is larger than {MAX_ANSWER >> 20} MB", hint="Ask for fewer rows."

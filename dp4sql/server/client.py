@@ -21,7 +21,7 @@ from dp4sql.errors import (
 from dp4sql.server.login import Login
 from dp4sql.server.options import Tls
 from dp4sql.session.answers import Answers
-from dp4sql.session.session import FLUSH_AT, Session
+from dp4sql.session.session import FLUSH_AT, TURN, Session
 from dp4sql.session.startup import settings_of
 from dp4sql.session.state import State
 from dp4sql.wire import messages as m
@@ -36,8 +36,6 @@ log = logging.getLogger(__name__)
 READ_AHEAD: Final = 1 << 18
 #: Seconds for a client to read the last that was written to it.
 LINGER: Final = 10.0
-#: Messages after which the other clients get their turn, if none of them made this one wait.
-TURN: Final = 64
 
 
 class Client(asyncio.Protocol):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from dp4sql.algebra.types import TEXT, Type, Value
+from dp4sql.aside import aside
 from dp4sql.catalog.constants import is_constant
 from dp4sql.catalog.lexer import Statement
 from dp4sql.catalog.own import own_tables, setting
@@ -88,12 +89,13 @@ class Answers:
         """A query with its route and, when `describe` asks for it, its columns and parameters."""
         with placed(statement):
             with self.noted(statement):
-                route = self._served().route(statement)
-                bare = Prepared(statement, command, route, oids, served=self._served())
+                served, text = self._served(), statement.text
+                route = await aside(text, served.route, statement)
+                bare = Prepared(statement, command, route, oids, served=served)
                 if not describe:
                     return bare
                 if route == "private":
-                    return self._described(bare)
+                    return await aside(text, self._described, bare)
             constant = not oids and is_constant(statement)
             with self._nearest():
                 found = await self._shape(statement, oids, constant)
@@ -133,7 +135,8 @@ class Answers:
     def _described(self, bare: Prepared) -> Prepared:
         declared = [type_of(oid) for oid in bare.oids]
         text, own = bare.statement.text, self._state.current.own
-        shape = self._served().pipeline.describe(text, declared, own)
+        assert isinstance(bare.served, Served)
+        shape = bare.served.pipeline.describe(text, declared, own)
         types = tuple(shape.parameters)
         shown = tuple(oid_of(_text_if_unknown(type)) for type in types)
         fields = fields_of(shape.columns)

@@ -102,7 +102,7 @@ class Names:
 
     def add_statement(self, name: str, prepared: Prepared) -> None:
         self.check_free(name)
-        kept = sum(len(found.statement.text) for found in self.statements.values())
+        kept = sum(found.statement.size for found in self.statements.values())
         if len(self.statements) >= MAX_STATEMENTS or kept > MAX_BYTES:
             raise LimitExceeded("too many prepared statements", hint="DEALLOCATE those not in use.")
         self.statements[name] = prepared

@@ -10,10 +10,12 @@ RowDescription, DataRow ..., CommandComplete
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from dp4sql.aside import aside
 from dp4sql.catalog import lexer
 from dp4sql.catalog.lexer import Statement
 from dp4sql.errors import (
@@ -43,6 +45,8 @@ _ASKING: Final = (m.Query, m.Parse, m.Execute)
 log = logging.getLogger(__name__)
 
 FLUSH_AT: Final = 1 << 16
+#: Statements and messages after which others get their turn, if none of them made this session wait.
+TURN: Final = 64
 ROWS_AT_ONCE: Final = 256
 
 #: Faults of the proxy itself. They end the statement, not the session, and say nothing to the client.
@@ -184,11 +188,13 @@ class Session:
         self._runner.names.statements.pop("", None)
         self._runner.names.portals.pop("", None)
         # All of it is read before any of it runs, as in Postgres.
-        found = self._parsed(sql)
+        found = await self._parsed(sql)
         if not found:
             self._memo.forget()
             self._out.send(m.EMPTY_QUERY)
-        for statement, command in found:
+        for number, (statement, command) in enumerate(found, 1):
+            if number % TURN == 0:
+                await asyncio.sleep(0)
             prepared = await self._runner.prepare(statement, command, (), describe=False)
             result = await self._runner.run(prepared, Arguments(), ())
             self._memo.told(result.lasting)
@@ -200,18 +206,18 @@ class Session:
 
     # ------------------------------------------------------------ extended query
 
-    def _parsed(self, sql: str) -> tuple[tuple[Statement, c.Command], ...]:
+    async def _parsed(self, sql: str) -> tuple[tuple[Statement, c.Command], ...]:
         try:
-            return _parsed(sql)
+            return await aside(sql, _parsed, sql)
         except Dp4sqlError:
-            for statement in lexer.statements(sql):
+            for statement in await aside(sql, lexer.statements, sql):
                 with self._answers.noted(statement):
                     _command(statement)
             raise
 
     async def _parse(self, event: m.Parse) -> None:
         self._runner.names.check_free(event.name)
-        found = self._parsed(event.sql)
+        found = await self._parsed(event.sql)
         if len(found) > 1:
             raise SyntaxError_(
                 "cannot insert multiple commands into a prepared statement",

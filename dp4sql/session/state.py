@@ -8,11 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dp4sql.errors import NoTransaction, Refused, UndefinedSavepoint
+from dp4sql.errors import LimitExceeded, NoTransaction, Refused, UndefinedSavepoint
 from dp4sql.session.checks import CHECKS, milliseconds
 from dp4sql.settings import Settings
 
 OWN_PREFIX: Final = "dp4sql."
+
+MAX_SAVEPOINTS: Final = 10_000
+MAX_SETTINGS: Final = 100_000
+"""Characters of all names and values."""
 
 #: Sent to the client at login and whenever they change, as Postgres spells them.
 REPORTED: Final = (
@@ -142,6 +146,8 @@ class State:
 
     def savepoint(self, name: str) -> None:
         self._inside("SAVEPOINT")
+        if len(self._savepoints) >= MAX_SAVEPOINTS:
+            raise LimitExceeded("too many savepoints", hint="RELEASE those not in use.")
         self._savepoints.append(_Savepoint(name, self.current, self.lasting))
 
     def release(self, name: str) -> None:
@@ -195,6 +201,8 @@ class State:
         rest = {known: value for known, value in values.postgres.items() if known != name}
         if text is not None and name not in self.fixed:
             rest[name] = CHECKS.get(name, str)(text)
+            if sum(map(len, rest)) + sum(map(len, rest.values())) > MAX_SETTINGS:
+                raise LimitExceeded("too many settings", hint="RESET those not in use.")
         return replace(values, postgres=rest)
 
     def reset_all(self) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from dp4sql.errors import Unsupported
+from dp4sql.errors import TooComplex, Unsupported
 from dp4sql.sql.operators import unknown
 from dp4sql.sql.parse import position
 
@@ -124,12 +124,24 @@ REWRITES: Final[Mapping[str, str]] = {
 """What to write instead of an argument that is refused, by its name."""
 
 
+#: Each is planned beside each other one.
+MAX_AGGREGATES: Final = 500
+
+
 def check(tree: exp.Expr) -> exp.Expr:
     """`tree`, or Unsupported at the first argument that the lowering does not know.
 
     Nodes of unknown classes pass: the lowering refuses them by name, with a better text.
     """
+    aggregates = 0
     for node in tree.walk():
+        aggregates += isinstance(node, exp.AggFunc)
+        if aggregates > MAX_AGGREGATES:
+            raise TooComplex(
+                f"a statement may have at most {MAX_AGGREGATES} aggregates",
+                hint="Ask in several statements: what they cost adds up to the same.",
+                position=position(node),
+            )
         known = KNOWN.get(type(node))
         if known is None:
             if any(base in KNOWN for base in type(node).__mro__):

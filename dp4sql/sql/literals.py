@@ -39,7 +39,7 @@ def decimal(text: str) -> Decimal:
 
 def number_literal(text: str) -> tuple[Value, Type]:
     """A numeric literal and the type Postgres gives it."""
-    if re.fullmatch(r"\d+", text):
+    if re.fullmatch(r"\d{1,19}", text):
         value = int(text)
         if value < 2**31:
             return value, INTEGER

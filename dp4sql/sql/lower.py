@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from sqlglot import exp
 
@@ -15,7 +15,7 @@ from dp4sql.algebra.expr import Col, Constant, Expr, Lit, Scalar
 from dp4sql.algebra.nodes import Limit, Node, Project, Sort, columns
 from dp4sql.algebra.schema import Schema
 from dp4sql.algebra.types import INTEGER, TEXT, UNKNOWN, Type, Value
-from dp4sql.errors import SyntaxError_, Unsupported
+from dp4sql.errors import SyntaxError_, TooComplex, Unsupported
 from dp4sql.infer.facts import Facts
 from dp4sql.sql.calls import Call, Signature
 from dp4sql.sql.combined import Combined
@@ -24,6 +24,9 @@ from dp4sql.sql.guard import check
 from dp4sql.sql.lowered import Cte, Ctes, Lowered
 from dp4sql.sql.names import Named, Relation, Scope, fold
 from dp4sql.sql.parse import parse, position
+
+#: Items of all FROM clauses.
+MAX_RELATIONS: Final = 100
 
 Given: TypeAlias = Value | Constant
 
@@ -62,11 +65,22 @@ class Lowering:
     facts: Facts
     given: Sequence[tuple[Given, Type]] | None = None
     signatures: Mapping[str, Signature] = field(default_factory=dict)
+    relations: int = 0
     calls: list[Call] = field(default_factory=list)
     call_of: dict[int, int] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
     _types: dict[int, Type] = field(default_factory=dict)
     _open: dict[int, tuple[Lit, int]] = field(default_factory=dict)
+
+    def count_relation(self, e: exp.Expr) -> None:
+        """One more item of FROM; a CTE is lowered anew wherever it is named, so few words can make many."""
+        self.relations += 1
+        if self.relations > MAX_RELATIONS:
+            raise TooComplex(
+                f"a statement may read at most {MAX_RELATIONS} tables and subqueries",
+                hint="A CTE counts each time it is named, with all that is in it.",
+                position=position(e),
+            )
 
     # ------------------------------------------------------------ names and parameters
 

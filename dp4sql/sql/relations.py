@@ -26,6 +26,7 @@ class Relations:
 
     def lower(self, e: exp.Expr, ctes: Ctes) -> tuple[Node, Relation]:
         """One item of FROM: a table, a CTE, a subquery or VALUES."""
+        self.base.count_relation(e)
         match e:
             case exp.Table():
                 return self._table(e, ctes)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from dp4sql.budget.ledger import Ledger
+from dp4sql.catalog import embedded
 from dp4sql.session import prepared
 from dp4sql.wire import messages as m
 from tests.wire.live import (
@@ -122,6 +123,66 @@ def test_what_open_cursors_hold_is_limited(raw: Raw, monkeypatch: pytest.MonkeyP
 def test_an_answer_that_is_too_long_is_an_error_and_no_more(raw: Raw) -> None:
     assert ask(raw, "select repeat('x', 1000000) from generate_series(1, 100)") == "54000"
     assert answers(raw)
+
+
+def test_what_open_statements_hold_is_limited(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their tokens, which take far more than their text."""
+    monkeypatch.setattr(prepared, "MAX_BYTES", 1 << 20)
+    many = "select count(*) from student where uid in (" + "1," * 4_000 + "1)"
+    for name in "abc":
+        raw.send(parse(many, name=name))
+    raw.send(SYNC)
+    assert error(raw.until("Z"))["C"] == "54000"
+    assert answers(raw)
+
+
+def test_savepoints_and_settings_are_limited(raw: Raw) -> None:
+    ask(raw, "begin")
+    assert ask(raw, "savepoint a;" * 10_000) == ""
+    assert ask(raw, "savepoint a") == "54000"
+    ask(raw, "rollback")
+    assert ask(raw, f"set a.b = '{'x' * 60_000}'") == ""
+    assert ask(raw, f"set a.c = '{'x' * 60_000}'") == "54000"
+    assert answers(raw)
+
+
+DOUBLED = "c0 as (select uid from student)" + "".join(
+    f", c{i + 1} as (select a.uid from c{i} a join c{i} b on a.uid = b.uid)" for i in range(30)
+)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"with {DOUBLED} select count(*) from c30",
+        "select count(*) from " + ", ".join(f"student s{i}" for i in range(101)),
+        "select " + ", ".join(f"sum(uid + {i})" for i in range(501)) + " from student",
+        "select count(*) from (" + " union all ".join(["select 1 from student"] * 500) + ") u",
+        "select count(*) from student where " + " and ".join(["uid > 1"] * 2000),
+    ],
+)
+def test_what_is_too_much_to_plan_is_an_error_and_no_more(raw: Raw, sql: str) -> None:
+    assert ask(raw, sql) == "54001"
+    assert answers(raw)
+
+
+def test_one_clients_long_statement_does_not_keep_others_waiting(live: Proxy) -> None:
+    with another(live) as busy, another(live) as other:
+        busy.send(
+            query("select " + ", ".join(f"sum(uid + {i})" for i in range(60)) + " from student")
+        )
+        assert answers(other)
+        assert busy.silent(0.001)
+        assert "D" in busy.kinds()
+
+
+def test_a_catalog_query_takes_no_more_memory_than_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "MEMORY_KB", 150_000)
+    with proxy(tmp_path) as small, another(small) as client:
+        assert ask(client, "select length(repeat(repeat('x', 1000000), 100))") == "53200"
+        assert answers(client, "select now()")
 
 
 # ------------------------------------------------------------------ time
