@@ -40,7 +40,10 @@ class Accounts:
 
     def close(self, asked: Asked, kind: Literal["answered", "failed"], keeping: Keeping) -> bool:
         """Whether the ledger took it. The charge is there, so where it did not the answer is good all the
-        same, and a repeat is charged."""
+        same, and a repeat is charged. The first end is the one that counts: a statement that is cancelled
+        may be about to end otherwise."""
+        if not asked.closed.acquire(blocking=False):
+            return True
         try:
             self._ledger.close_query(
                 asked.query, kind, database=self._database, role=asked.role, keeping=keeping

@@ -113,12 +113,6 @@ class Answer:
         stated = enumerate(outputs) if settings.error_columns else ()
         self._stated = {i: self._width(o.same) for i, o in stated if self._kinds[i] == "stated"}
 
-    @property
-    def light(self) -> bool:
-        """Whether rows are released ones as they are."""
-        picks = chosen(self._plan.final, [id for id, _ in self._ids]) is not None
-        return picks and not self._simulated
-
     def of(self, run: Run) -> tuple[Rows, Widths]:
         """The answer's rows, and the half-widths of what was simulated: of all rows, or of some."""
         rows, widths = self._simulate(run)

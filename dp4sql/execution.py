@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Final, TypeVar
 
 from dp4sql.algebra.types import BIGINT
@@ -18,7 +19,7 @@ from dp4sql.mechanisms.calls import Opened
 from dp4sql.mechanisms.reading import histogram_sql
 from dp4sql.mechanisms.release import Measured, add_noise, output_rows, public_rows
 from dp4sql.mechanisms.shelf import Shelf
-from dp4sql.mechanisms.stages import CallStage, Price, PublicRead, Release, ScalarStage
+from dp4sql.mechanisms.stages import CallStage, Measurement, Price, PublicRead, Release, ScalarStage
 from dp4sql.postprocess import Ids, Rows, Run, evaluate
 from dp4sql.preparation import Prepared, stage_sql
 from dp4sql.rows import OutputColumn, PrivateRows
@@ -26,7 +27,6 @@ from dp4sql.settings import Settings
 from dp4sql.sql.dialects import DIALECTS
 
 WORKERS: Final = 4
-FEW: Final = 256
 
 T = TypeVar("T")
 
@@ -61,48 +61,77 @@ class Execution:
     settings: Settings
     run: Run = field(default_factory=Run)
 
-    async def answer(self) -> tuple[Rows, Widths]:
-        """Rows, and the half-widths of what had to be simulated."""
+    async def answer(self, close: Callable[[], T]) -> tuple[Rows, Widths, T]:
+        """Rows, the half-widths of what had to be simulated, and what `close` says when both are there.
+
+        What needs no engine waits until something else does, or until the end: to hand work to a thread
+        takes as long as many a release.
+        """
+        waiting: list[Callable[[], None]] = []
         for index, stage in enumerate(self.prepared.plan.stages):
             match stage:
+                case Release() if index in self.shelf.found:
+                    kept = self.shelf.found[index].measured
+                    waiting.append(partial(self._show, index, stage, kept))
                 case Release():
-                    await self._release(index, stage)
+                    await self._caught_up(waiting)
+                    private = await self._fetch(index, stage.columns)
+                    ranks = await self._histograms(stage)
+                    waiting.append(partial(self._release, index, stage, private, ranks))
                 case PublicRead(columns=columns):
+                    await self._caught_up(waiting)
                     exact = await self._fetch(index, columns)
-                    rows = await self.engine.aside(public_rows, stage, exact)
-                    self.run.tables[index] = columns, rows
+                    waiting.append(partial(self._public, index, stage, exact))
                 case CallStage():
                     self.run.tables[index] = stage.columns, await self.calls[index].run()
-                case ScalarStage(node, column, type):
-                    scratch, only = self.engine.scratch, ((column, type),)
-                    found = await self.engine.aside(evaluate, scratch, node, only, self.run)
-                    self.run.constants[index] = found[0][0] if found else None
-        return await self._combined()
+                case ScalarStage():
+                    waiting.append(partial(self._scalar, index, stage))
+        return await self.engine.aside(self._end, waiting, close)
 
-    async def _combined(self) -> tuple[Rows, Widths]:
+    async def _caught_up(self, waiting: list[Callable[[], None]]) -> None:
+        if waiting:
+            await self.engine.aside(_all, waiting)
+
+    # ------------------------------------------------------------ in a thread
+
+    def _end(
+        self, waiting: list[Callable[[], None]], close: Callable[[], T]
+    ) -> tuple[Rows, Widths, T]:
+        _all(waiting)
         plan, outputs = self.prepared.plan, self.prepared.outputs
         answer = Answer(self.engine.scratch, plan, outputs, self.cost, self.settings)
-        return answer.of(self.run) if answer.light else await self.engine.aside(answer.of, self.run)
+        return *answer.of(self.run), close()
 
-    async def _release(self, index: int, stage: Release) -> None:
-        measured = await self._measured(index, stage)
-        shown = (stage, measured, self._scales(index, stage), self.settings.nonnegative)
-        # A thread costs more than a few rows.
-        few = sum(map(len, measured.noisy)) <= FEW
-        rows = output_rows(*shown) if few else await self.engine.aside(output_rows, *shown)
-        self.run.measured[index], self.run.tables[index] = measured, (stage.columns, rows)
-
-    async def _measured(self, index: int, stage: Release) -> Measured:
-        """One that is kept, or the exact rows with noise, kept from now on."""
-        if index in self.shelf.found:
-            return self.shelf.found[index].measured
-        private = await self._fetch(index, stage.columns)
-        ranks = await self._histograms(stage)
+    def _release(
+        self,
+        index: int,
+        stage: Release,
+        private: PrivateRows,
+        ranks: Mapping[int, PrivateRows],
+    ) -> None:
+        """Noise on exact rows, which are kept from now on."""
         scales = self._scales(index, stage)
-        return await self.engine.aside(_noised, stage, private, ranks, scales, index, self.shelf)
+        losses = [_loss(m, scale) for m, scale in zip(stage.measurements, scales, strict=True)]
+        measured = add_noise(stage, private, ranks, scales, losses)
+        self.shelf.keep(index, stage, measured, scales, datetime.datetime.now(datetime.UTC))
+        self._show(index, stage, measured)
+
+    def _show(self, index: int, stage: Release, measured: Measured) -> None:
+        rows = output_rows(stage, measured, self._scales(index, stage), self.settings.nonnegative)
+        self.run.measured[index], self.run.tables[index] = measured, (stage.columns, rows)
 
     def _scales(self, index: int, stage: Release) -> list[Fraction]:
         return [self.cost.scales[index, i] for i in range(len(stage.measurements))]
+
+    def _public(self, index: int, stage: PublicRead, exact: PrivateRows) -> None:
+        self.run.tables[index] = stage.columns, public_rows(stage, exact)
+
+    def _scalar(self, index: int, stage: ScalarStage) -> None:
+        only = ((stage.column, stage.type),)
+        found = evaluate(self.engine.scratch, stage.node, only, self.run)
+        self.run.constants[index] = found[0][0] if found else None
+
+    # ------------------------------------------------------------ by the engine
 
     async def _fetch(self, index: int, columns: Ids) -> PrivateRows:
         sql, constants = self.prepared.reads[index], self.run.constants
@@ -124,18 +153,13 @@ class Execution:
         return found
 
 
-def _noised(
-    stage: Release,
-    private: PrivateRows,
-    ranks: Mapping[int, PrivateRows],
-    scales: Sequence[Fraction],
-    index: int,
-    shelf: Shelf,
-) -> Measured:
-    losses = [
-        max((b / s for b in m.bounds.values() if b), default=Fraction(0)) if s else Fraction(0)
-        for m, s in zip(stage.measurements, scales, strict=True)
-    ]
-    measured = add_noise(stage, private, ranks, scales, losses)
-    shelf.keep(index, stage, measured, scales, datetime.datetime.now(datetime.UTC))
-    return measured
+def _all(works: list[Callable[[], None]]) -> None:
+    """Each is dropped, with the rows that it holds, when it is done."""
+    while works:
+        works.pop(0)()
+
+
+def _loss(measurement: Measurement, scale: Fraction) -> Fraction:
+    """The most that any policy is charged for it, as the epsilon bound / scale."""
+    bounds = (bound / scale for bound in measurement.bounds.values() if bound) if scale else ()
+    return max(bounds, default=Fraction(0))

@@ -14,8 +14,9 @@ import contextlib
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from weakref import WeakValueDictionary
 
 from dp4sql import errorbars
@@ -33,8 +34,7 @@ from dp4sql.errors import BudgetExceeded, Dp4sqlError
 from dp4sql.execution import Engine, Execution
 from dp4sql.mechanisms.calls import Environment, Opened
 from dp4sql.mechanisms.functions import FUNCTIONS
-from dp4sql.mechanisms.notices import clamp_notices, epsilon_notices, noise_notices
-from dp4sql.mechanisms.shelf import NOT_KEPT, repeated
+from dp4sql.mechanisms.shelf import NOT_KEPT, Shelf, repeated
 from dp4sql.mechanisms.stages import Plan, Price
 from dp4sql.policy.labels import PolicySet
 from dp4sql.postprocess import Rows
@@ -46,8 +46,10 @@ from dp4sql.preparation import (
     explained,
     prepare,
     priced,
+    quoted,
     rendered,
     shares_sums,
+    told,
     typed,
     weight,
 )
@@ -195,60 +197,86 @@ class Pipeline:
             return await self._answer_alone(asked, settings, prepared)
 
     async def _answer_alone(self, asked: Asked, settings: Settings, prepared: Prepared) -> Released:
-        plan, role = prepared.plan, asked.role
-        wanted = priced(prepared, self.policy, settings, role)
-        keeping = self._shelves.keeping()
-        shelf = self._shelves.empty(prepared, keeping)
-        if plan.releases() or plan.calls():
-            looking = (prepared, keeping, wanted, settings, role)
-            shelf = await asyncio.to_thread(self._shelves.of, *looking)
-        cost = repeated(plan, wanted, shelf.found)
+        plan, role, keeping = prepared.plan, asked.role, self._shelves.keeping()
         calls = await self._open_calls(plan, keeping, settings, role)
-        asked.charges = charges = self._charges(cost, calls, role)
-        check_price(charges, self.policy, settings, role)
-        asked.derivation = prepared.derivation
-        self._priced(asked)
+        if plan.releases() or calls:
+            shelf, cost = await self._admitted(asked, settings, prepared, keeping, calls)
+        else:
+            shelf, cost = self._admit(asked, settings, prepared, keeping, calls)
         notices = [
-            *noise_notices(plan, cost),
-            *clamp_notices(plan, settings),
-            *epsilon_notices(self.policy, cost, settings, role),
+            *self._told(prepared, cost, settings, role),
             *chain(*(c.notices for c in calls.values())),
         ]
         columns = prepared.columns(settings)
         if self._observe:
-            return Released(columns, [], (*notices, *observed(charges)))
-        await self._charge(asked)
+            return Released(columns, [], (*notices, *observed(asked.charges)))
         execution = Execution(self._engine, prepared, cost, calls, shelf, settings)
         rows, widths, ended = await self._paid(asked, execution, keeping)
-        accounts = self._accounts.charged(charges) if ended else (NOT_KEPT,)
+        accounts = self._accounts.charged(asked.charges) if ended else (NOT_KEPT,)
         simulated = errorbars.notices(prepared.outputs, widths)
-        told = (*notices, *simulated, *shelf.words(plan), *accounts)
-        return Released(columns, rows, told)
+        said = (*notices, *simulated, *shelf.words(plan), *accounts)
+        return Released(columns, rows, said)
 
-    async def _charge(self, asked: Asked) -> None:
-        if asked.charges:
-            try:
-                asked.query = await asyncio.to_thread(self._accounts.charge, asked)
-            except BudgetExceeded:
-                raise
-            except BaseException as error:
-                # Cancelled or broken, it may have been charged all the same.
-                asked.started = True
-                error.add_note("The query may have been charged.")
-                raise
+    def _told(
+        self, prepared: Prepared, cost: Price, settings: Settings, role: str
+    ) -> tuple[str, ...]:
+        quote = quoted(prepared, self.policy, settings, role)
+        known = cost is quote.price
+        return quote.notices if known else told(prepared, self.policy, cost, settings, role)
+
+    async def _admitted(self, asked: Asked, *admission: Any) -> tuple[Shelf, Price]:
+        """`_admit` in one visit to a thread, as looking for what is kept and charging both wait for the disk."""
+        try:
+            return await asyncio.to_thread(self._admit, asked, *admission)
+        except asyncio.CancelledError as error:
+            # The thread goes on, and may be about to charge.
+            asked.withdrawn = asked.started = True
+            error.add_note("The query may have been charged.")
+            raise
+
+    def _admit(
+        self,
+        asked: Asked,
+        settings: Settings,
+        prepared: Prepared,
+        keeping: Keeping,
+        calls: Mapping[int, Opened],
+    ) -> tuple[Shelf, Price]:
+        """What is kept of the statement already, and the price of the rest, which is charged."""
+        quote = quoted(prepared, self.policy, settings, asked.role)
+        shelf = self._shelves.empty(prepared, keeping)
+        if prepared.plan.releases():
+            shelf = self._shelves.of(prepared, keeping, quote.price, settings, asked.role)
+        cost = repeated(prepared.plan, quote.price, shelf.found) if shelf.found else quote.price
+        asked.charges = self._charges(cost, calls, asked.role)
+        check_price(asked.charges, self.policy, settings, asked.role)
+        asked.derivation = prepared.derivation
+        self._priced(asked)
+        if not (self._observe or asked.withdrawn):
+            self._charge(asked)
+        return shelf, cost
+
+    def _charge(self, asked: Asked) -> None:
         asked.started = True
+        try:
+            asked.query = self._accounts.charge(asked) if asked.charges else None
+        except BudgetExceeded:
+            asked.started = False
+            raise
+        except BaseException as error:
+            error.add_note("The query may have been charged.")
+            raise
 
     async def _paid(
         self, asked: Asked, execution: Execution, keeping: Keeping
     ) -> tuple[Rows, errorbars.Widths, bool]:
         """The answer; the ledger is told how it ended, and whether it took that."""
         try:
-            found = await execution.answer()
+            return await execution.answer(partial(self._accounts.close, asked, "answered", keeping))
         except (Exception, asyncio.CancelledError) as error:
             await asyncio.to_thread(self._accounts.close, asked, "failed", keeping)
             say_charged(error, asked.charges)
             raise
-        return *found, await asyncio.to_thread(self._accounts.close, asked, "answered", keeping)
 
     def _charges(self, cost: Price, calls: Mapping[int, Opened], role: str) -> list[Charge]:
         losses = [loss for call in calls.values() for loss in call.losses]
@@ -258,16 +286,22 @@ class Pipeline:
         self, plan: Plan, keeping: Keeping, settings: Settings, role: str
     ) -> dict[int, Opened]:
         """The functions in FROM, checked and priced; they may read what is public."""
+        if not plan.calls():
+            return {}
         env = Environment(
             self.policy,
             epsilons(self.policy, settings, role),
             self._engine.dialect,
             role,
-            self._shelves.data(keeping, role),
+            await self._dated(keeping, role),
             self.backend.fetch,
             keeping,
         )
         return {i: await FUNCTIONS[c.function].open(env, c.arguments) for i, c in plan.calls()}
+
+    async def _dated(self, keeping: Keeping, role: str) -> str:
+        await asyncio.to_thread(self._shelves.date, keeping)
+        return self._shelves.data(keeping, role)
 
     # ------------------------------------------------------------ journals
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dp4sql import errorbars
 from dp4sql.algebra.types import Type, Value
 from dp4sql.errors import TooComplex
 from dp4sql.infer.facts import Facts
+from dp4sql.mechanisms.derived import View
 from dp4sql.mechanisms.explain import Explanation, derivation_hash, explanation
 from dp4sql.mechanisms.functions import FUNCTIONS, SIGNATURES
 from dp4sql.mechanisms.lineage import Output, outputs
+from dp4sql.mechanisms.notices import clamp_notices, epsilon_notices, noise_notices
 from dp4sql.mechanisms.plan import Planner
 from dp4sql.mechanisms.reading import read_sql
 from dp4sql.mechanisms.split import weights
@@ -29,6 +31,8 @@ from dp4sql.sql.dialects import DUCKDB, Dialect
 from dp4sql.sql.lower import lower
 from dp4sql.sql.render import Renderer
 
+MOST_QUOTES: Final = 8
+
 Parameters: TypeAlias = tuple[tuple[Value, Type], ...]
 
 
@@ -38,6 +42,14 @@ class Shape:
 
     columns: tuple[OutputColumn, ...]
     parameters: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What a statement costs where nothing of it is kept, and what clients are told of that."""
+
+    price: Price
+    notices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +65,10 @@ class Prepared:
     """What each stage is known by when its release is kept."""
     derivation: str = ""
     """The hash of the derivations, for ledger and audit log."""
+    quotes: dict[tuple[Settings, str], Quote] = field(default_factory=dict)
+    """By settings and role, those asked for last."""
+    views: dict[int, View | None] = field(default_factory=dict)
+    """What releases may be derived by, as far as anybody asked."""
 
     def columns(self, settings: Settings) -> tuple[OutputColumn, ...]:
         return errorbars.columns(self.plan, self.outputs, settings)
@@ -104,6 +120,29 @@ def priced(prepared: Prepared, policies: PolicySet, settings: Settings, role: st
         return reaching(prepared.plan, settings.target_error, names)
     shares = weights(prepared.plan, prepared.outputs, settings.split)
     return price(prepared.plan, epsilons(policies, settings, role), shares)
+
+
+def quoted(prepared: Prepared, policies: PolicySet, settings: Settings, role: str) -> Quote:
+    """What `priced` says, and its notices; remembered."""
+    found = prepared.quotes.get((settings, role))
+    if found is None:
+        price = priced(prepared, policies, settings, role)
+        found = Quote(price, told(prepared, policies, price, settings, role))
+        if len(prepared.quotes) >= MOST_QUOTES:
+            prepared.quotes.clear()
+        prepared.quotes[settings, role] = found
+    return found
+
+
+def told(
+    prepared: Prepared, policies: PolicySet, cost: Price, settings: Settings, role: str
+) -> tuple[str, ...]:
+    """The noise in each column, and what was done to what was asked for."""
+    return (
+        *noise_notices(prepared.plan, cost),
+        *clamp_notices(prepared.plan, settings),
+        *epsilon_notices(policies, cost, settings, role),
+    )
 
 
 def epsilons(policies: PolicySet, settings: Settings, role: str) -> dict[str, Fraction]:

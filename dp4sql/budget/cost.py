@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 Measure: TypeAlias = Literal["epsilon", "rho"]
@@ -52,6 +53,7 @@ def amount(charge: Charge) -> str:
     return show(charge.epsilon) + (" rho" if charge.measure == "rho" else "")
 
 
+@lru_cache(maxsize=4096)
 def show(number: Fraction) -> str:
     """A short decimal for people: exact where four digits suffice, else marked with ~."""
     short = f"{float(number):.4f}".rstrip("0").rstrip(".")

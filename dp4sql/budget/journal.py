@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
@@ -17,7 +18,8 @@ Outcome: TypeAlias = Literal["answered", "refused", "failed", "observed"]
 @dataclass(slots=True, eq=False)
 class Asked:
     """A statement on its way. `charges` and `derivation` are known once it is priced, `query` once it is
-    charged, and `started` says that its data may have been read since."""
+    charged, and `started` says that its data may have been read since. `withdrawn` is nobody's any more,
+    and `closed` is taken by who tells the ledger how it ended, once."""
 
     role: str
     statement: str
@@ -26,6 +28,8 @@ class Asked:
     derivation: str = ""
     query: int | None = None
     started: bool = False
+    withdrawn: bool = False
+    closed: threading.Lock = field(default_factory=threading.Lock)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     since: float = field(default_factory=monotonic)
 

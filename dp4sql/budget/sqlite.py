@@ -34,6 +34,7 @@ class Sqlite:
         self.name, self._head = path.name, path.with_name(path.name + ".head")
         self._lock = threading.RLock()
         self._end: tuple[int, str] | None = None
+        self._file: int | None = None
         with self._errors("cannot be opened"):
             mode = "rwc" if create else "rw"
             self._db = sqlite3.connect(
@@ -83,15 +84,16 @@ class Sqlite:
 
     def _write_head(self, count: int, link: str) -> None:
         """In place, in one call; not synced, as an older note is a good one, too."""
-        file = os.open(self._head, os.O_WRONLY | os.O_CREAT, 0o644)
-        try:
-            os.pwrite(file, f"{count:020d} {link}\n".encode("ascii"), 0)
-        finally:
-            os.close(file)
+        if self._file is None:
+            self._file = os.open(self._head, os.O_WRONLY | os.O_CREAT, 0o644)
+        os.pwrite(self._file, f"{count:020d} {link}\n".encode("ascii"), 0)
 
     def close(self) -> None:
         with self._lock:
             self._db.close()
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
 
     @contextmanager
     def _errors(self, what: str) -> Iterator[None]:

@@ -60,9 +60,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Deriving:
-    """What it takes to derive releases: how they are described, and who evaluates bins that need no data."""
+    """What it takes to derive releases: how the stages of a statement are described, and who evaluates bins
+    that need no data."""
 
-    describe: Callable[[Release], View | None]
+    describe: Callable[[int], View | None]
     bins: Callable[[Release], Sequence[tuple[Value, ...]]]
 
 
@@ -98,7 +99,7 @@ class Shelf:
     # ------------------------------------------------------------ derived releases
 
     def _derive(self, index: int, stage: Release, scales: Sequence[Fraction]) -> None:
-        wanted = None if self.identities[index].dependent else self.deriving.describe(stage)
+        wanted = None if self.identities[index].dependent else self.deriving.describe(index)
         if wanted is None or (stage.bins is not None and public_bins(stage) is None):
             return
         for entry in from_text(self.kept.find(self._registry(wanted))):
@@ -128,9 +129,9 @@ class Shelf:
     def _registry(self, view: View) -> str:
         return f"{self.scope}/from/{digest(view.source)}"
 
-    def _registered(self, index: int, stage: Release, keys: Sequence[str]) -> dict[str, str]:
+    def _registered(self, index: int, keys: Sequence[str]) -> dict[str, str]:
         """What is kept so that others may follow from this release."""
-        found = None if self.identities[index].dependent else self.deriving.describe(stage)
+        found = None if self.identities[index].dependent else self.deriving.describe(index)
         new = None if found is None else entry_of(found, keys)
         if found is None or new is None:
             return {}
@@ -185,7 +186,7 @@ class Shelf:
             texts = [encode(stored) for stored in taken_apart(measured, scales, at)]
             self.contents[index] = digest(*texts)
             better = self._better(zip(keys, texts, scales, strict=True))
-            self.kept.keep_all(dict(better) | self._registered(index, stage, keys))
+            self.kept.keep_all(dict(better) | self._registered(index, keys))
         except LedgerBroken as error:
             log.error("a release could not be kept: %s", error)
             self.notices.append(f"not kept, as the ledger failed: {CHARGED_AGAIN}")

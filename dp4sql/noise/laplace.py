@@ -73,6 +73,7 @@ def laplace(
     return [value for noisy in draw(measurement, blocks) for value in noisy]
 
 
+@lru_cache(maxsize=4096)
 def check_loss(mapped: float, sensitivity: int, scale: Fraction, epsilon: Fraction) -> None:
     """OpenDP rounds its map up to a float, by at most a few units in the last place; the exact loss must fit."""
     if Fraction(sensitivity) / scale > epsilon:
