@@ -51,17 +51,17 @@ def sensitivity(terms: Terms, keys: Attrs, summand: Summand) -> Sensitivity:
     return Sensitivity(_ungrouped(terms, summand), "X-Cnt1" if counts else "X-Sum1")
 
 
-def _reach(summand: Summand) -> Fraction:
+def reach(summand: Summand) -> Fraction:
     return max(abs(summand.low), abs(summand.high))
 
 
-def _swing(summand: Summand) -> Fraction:
+def swing(summand: Summand) -> Fraction:
     """From nothing to a value and from a value to any other."""
     return max(summand.high, Fraction(0)) - min(summand.low, Fraction(0))
 
 
 def _grouped(term: Term, keys: Attrs, summand: Summand) -> Bound:
-    m = _reach(summand)
+    m = reach(summand)
     if term.kind in ("Del", "Add"):
         return times(term.n, m)
     if not term.fixes(keys):
@@ -69,7 +69,7 @@ def _grouped(term: Term, keys: Attrs, summand: Summand) -> Bound:
     varies = summand.column in term.attrs
     if term.kind == "Rep":
         return times(term.n, summand.high - summand.low) if varies else 0
-    return times(term.n, _swing(summand) if varies else m)
+    return times(term.n, swing(summand) if varies else m)
 
 
 def _ungrouped(terms: Terms, summand: Summand) -> Bound:
@@ -93,5 +93,5 @@ def _shift(term: Term, summand: Summand) -> tuple[Fraction, Fraction]:
             width = summand.high - summand.low if varies else Fraction(0)
             return width, width
         case "Opt":
-            width = _swing(summand) if varies else _reach(summand)
+            width = swing(summand) if varies else reach(summand)
             return width, width

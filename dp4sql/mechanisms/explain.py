@@ -11,13 +11,13 @@ from fractions import Fraction
 from typing import Any
 
 from dp4sql.mechanisms.stages import Measurement, Plan, Price
-from dp4sql.noise import gaussian_half_width, half_width, selection_shortfall
+from dp4sql.noise import gaussian_half_width, half_width, root_up, selection_shortfall
 
 
 @dataclass(frozen=True, slots=True)
 class MeasurementReport:
-    """One noisy column below the output. `bounds`, `scale` and `half_width` are in the answer's units; those
-    of a rank in rows."""
+    """One noisy column below the output. `bounds`, `scale` and `half_width` are in the answer's units, `squares`
+    (bounds in L2, squared) in their squares; those of a rank in rows."""
 
     sql: str
     kind: str
@@ -27,6 +27,7 @@ class MeasurementReport:
     scale: Fraction
     half_width: Fraction
     losses: Mapping[str, Fraction]
+    squares: Mapping[str, Fraction]
     gaussian: bool = False
 
 
@@ -117,11 +118,18 @@ class Explanation:
 
 def _measurement_lines(m: MeasurementReport) -> Iterator[str]:
     for policy, bound in m.bounds.items():
-        yield f"{m.sql}: {short(bound)} under policy {policy}"
+        yield f"{m.sql}: {short(bound)}{_l2(m, policy)} under policy {policy}"
     if m.scale:
         yield f"{m.sql}: {noise(m)}"
     else:
         yield f"{m.sql}: exact"
+
+
+def _l2(m: MeasurementReport, policy: str) -> str:
+    """What Gaussian noise goes by, where that is less."""
+    if not m.gaussian or m.squares[policy] == m.bounds[policy] ** 2:
+        return ""
+    return f", in L2 {short(root_up(m.squares[policy]))}"
 
 
 def noise(m: MeasurementReport) -> str:
@@ -145,6 +153,7 @@ def _aggregate_json(a: AggregateBound) -> dict[str, Any]:
                 "center": str(m.center),
                 "unit": str(m.unit),
                 "bounds": {p: str(b) for p, b in m.bounds.items()},
+                "squares": {p: str(b) for p, b in m.squares.items()},
                 "scale": str(m.scale),
                 "half_width": str(m.half_width),
                 "losses": {p: str(x) for p, x in m.losses.items()},
@@ -171,6 +180,7 @@ def report(measurement: Measurement, scale: Fraction) -> MeasurementReport:
         scale=scale * unit,
         half_width=_half_width(measurement, scale) * unit,
         losses={p: measurement.loss(p, scale) for p in measurement.bounds},
+        squares={p: square * unit**2 for p, square in measurement.squares.items()},
         gaussian=measurement.gaussian,
     )
 

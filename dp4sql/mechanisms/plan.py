@@ -33,6 +33,7 @@ from dp4sql.infer.facts import Facts, uses
 from dp4sql.infer.ranges import Fact
 from dp4sql.infer.reasons import unbounded
 from dp4sql.infer.release import sensitivity
+from dp4sql.infer.squares import rows_together, squared
 from dp4sql.mechanisms.bins import BinFinder
 from dp4sql.mechanisms.measure import Quantity, quantities
 from dp4sql.mechanisms.refusals import raw_rows
@@ -200,14 +201,19 @@ class Planner:
         self, quantity: Quantity, node: Aggregate, derivations: dict[str, Derivation]
     ) -> Measurement:
         bounds: dict[str, Fraction] = {}
+        squares: dict[str, Fraction] = {}
         rules: dict[str, str] = {}
+        keys = frozenset(node.keys)
         for name, derivation in derivations.items():
-            found = sensitivity(derivation.terms, frozenset(node.keys), quantity.summand)
+            found = sensitivity(derivation.terms, keys, quantity.summand)
             if not finite(found.bound):
                 raise unbounded(self.derivers[name], node.child, _shown(node, quantity))
             bounds[name] = Fraction(found.bound) * quantity.loss_factor
+            together = rows_together(self.derivers[name], node.child, keys)
+            l1 = Fraction(found.bound)
+            squares[name] = squared(derivation.terms, keys, quantity.summand, l1, together)
             rules[name] = found.rule
-        return Measurement(quantity, bounds, rules, self._concentrated)
+        return Measurement(quantity, bounds, squares, rules, self._concentrated)
 
 
 def map_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node:

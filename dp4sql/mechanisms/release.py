@@ -83,7 +83,8 @@ def _noised(m: Measurement, exact: list[int], scale: Fraction, loss: Fraction) -
     if not scale:
         return exact
     if m.gaussian:
-        return gaussian_of_rho(exact, _bound(m), scale, loss * loss / 2)
+        rho = max(m.loss(policy, scale) for policy in m.concentrated)
+        return gaussian_of_rho(exact, max(m.squares.values()), scale, rho)
     return laplace(exact, _bound(m), scale, loss)
 
 

@@ -19,10 +19,11 @@ from dp4sql.sql.names import Named
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """A quantity with its bound (in units) under every policy; scale and losses follow from epsilons.
-    `concentrated` are the policies whose losses add up as rho (zCDP)."""
+    `squares` are the bounds in L2, squared. `concentrated` are the policies whose losses add up as rho (zCDP)."""
 
     quantity: Quantity
     bounds: Mapping[str, Fraction]
+    squares: Mapping[str, Fraction]
     rules: Mapping[str, str]
     concentrated: frozenset[str] = frozenset()
 
@@ -32,24 +33,28 @@ class Measurement:
 
     @property
     def gaussian(self) -> bool:
-        """Whether its noise is Gaussian: it is additive, and no policy that it concerns asks for pure epsilon.
-        The bound is one in L1, which bounds L2 as well."""
+        """Whether its noise is Gaussian: it is additive, and no policy that it concerns asks for pure epsilon."""
         concerned = {policy for policy, bound in self.bounds.items() if bound}
         return self.quantity.rank is None and bool(concerned) and concerned <= self.concentrated
 
     def loss(self, policy: str, scale: Fraction) -> Fraction:
         """What `policy` loses by noise of `scale`. Laplace noise and selections lose pure epsilon = bound /
-        scale, hence rho of epsilon**2 / 2; that is the rho of Gaussian noise, too."""
+        scale, hence rho of epsilon**2 / 2; of Gaussian noise it is half the square of the L2 bound / scale."""
         bound = self.bounds.get(policy)
         if not bound:
             return Fraction(0)
-        ratio = bound / scale
-        return ratio * ratio / 2 if policy in self.concentrated else ratio
+        if policy not in self.concentrated:
+            return bound / scale
+        return self._square(policy) / scale**2 / 2
 
     def scale(self, policy: str, epsilon: Fraction, share: Fraction) -> Fraction:
         """The noise that `policy` asks for with this share of what `epsilon` allows."""
-        whole = self.bounds[policy] / epsilon
-        return whole * root_up(1 / share) if policy in self.concentrated else whole / share
+        if policy not in self.concentrated:
+            return self.bounds[policy] / epsilon / share
+        return root_up(self._square(policy) / share) / epsilon
+
+    def _square(self, policy: str) -> Fraction:
+        return self.squares[policy] if self.gaussian else self.bounds[policy] ** 2
 
 
 @dataclass(frozen=True, slots=True)

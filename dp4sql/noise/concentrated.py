@@ -24,15 +24,15 @@ STEPS = 30
 
 
 def gaussian_of_rho(
-    values: Sequence[int], sensitivity: int, scale: Fraction, rho: Fraction
+    values: Sequence[int], l2_squared: Fraction, scale: Fraction, rho: Fraction
 ) -> list[int]:
-    """`values` with independent noise each; `sensitivity` is L2 (L1 bounds it). InternalError when the loss
-    would be above rho, by exact arithmetic or by OpenDP's own map."""
-    if sensitivity < 0 or scale <= 0:
+    """`values` with independent noise each; `l2_squared` is their sensitivity in L2, squared. InternalError when
+    the loss would be above rho, by exact arithmetic or by OpenDP's own map."""
+    if l2_squared < 0 or scale <= 0:
         raise InternalError("noise needs a sensitivity of 0 or more and a positive scale")
     measurement = _measurement(float_up(scale))
-    mapped = Fraction(measurement.map(float_up(Fraction(sensitivity))))
-    exact = (sensitivity / scale) ** 2 / 2
+    mapped = Fraction(measurement.map(float_up(root_up(l2_squared))))
+    exact = l2_squared / scale**2 / 2
     # OpenDP rounds its map up to a float, by a few units in the last place.
     if exact > rho or mapped > rho * (1 + Fraction(1, 2**45)):
         raise InternalError("OpenDP's map exceeds the rho to be charged")

@@ -18,7 +18,7 @@ DRAWS = 40_000
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(7, 3), Fraction(250)])
 def test_the_noise_has_its_standard_deviation(scale: Fraction) -> None:
     """And not one that is 10 % off: the estimate is good to half a percent (1 / sqrt(2 * DRAWS))."""
-    drawn = gaussian_of_rho([5] * DRAWS, 1, scale, 1 / (2 * scale**2))
+    drawn = gaussian_of_rho([5] * DRAWS, Fraction(1), scale, 1 / (2 * scale**2))
     assert abs(np.mean(drawn) - 5) < 6 * float(scale) / math.sqrt(DRAWS)
     assert 0.97 < np.std(drawn) / float(scale) < 1.03
 
@@ -26,13 +26,14 @@ def test_the_noise_has_its_standard_deviation(scale: Fraction) -> None:
 def test_what_would_lose_more_is_refused() -> None:
     scale = Fraction(10)
     rho = (Fraction(3) / scale) ** 2 / 2
-    assert len(gaussian_of_rho([1, 2], 3, scale, rho)) == 2
+    assert len(gaussian_of_rho([1, 2], Fraction(9), scale, rho)) == 2
     for wrong in (
-        (4, scale, rho),
-        (3, scale * Fraction(99, 100), rho),
-        (3, scale, rho * Fraction(99999, 100000)),
-        (3, Fraction(0), rho),
-        (-1, scale, rho),
+        (Fraction(16), scale, rho),
+        (Fraction(91, 10), scale, rho),
+        (Fraction(9), scale * Fraction(99, 100), rho),
+        (Fraction(9), scale, rho * Fraction(99999, 100000)),
+        (Fraction(9), Fraction(0), rho),
+        (Fraction(-1), scale, rho),
     ):
         with pytest.raises(InternalError):
             gaussian_of_rho([1, 2], *wrong)
@@ -70,6 +71,6 @@ def test_roots_are_never_too_small() -> None:
 def test_half_widths_hold_95_of_100_draws() -> None:
     assert gaussian_half_width(Fraction(1, 10)) == 0
     for scale in (Fraction(1), Fraction(3), Fraction(40), Fraction(5000)):
-        drawn = np.abs(gaussian_of_rho([0] * DRAWS, 1, scale, 1 / (2 * scale**2)))
+        drawn = np.abs(gaussian_of_rho([0] * DRAWS, Fraction(1), scale, 1 / (2 * scale**2)))
         inside = np.mean(drawn <= gaussian_half_width(scale))
         assert 0.943 < inside < 0.999

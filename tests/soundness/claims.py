@@ -2,6 +2,7 @@
 
 A claim is one measurement of one aggregate under one policy: the L1 distance between the answers of any
 two neighbours, over the union of their groups, is at most `bound`. An absent group and a NULL sum are 0.
+Where the bound in L2 is less, its square is a claim of its own, about the sum of squares.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SLACK = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`column` is the position of the measurement among the probe's columns, keys not counted."""
+    """`column` is the position among `distances`: of the probes' in L1, then of their squares in L2."""
 
     policy: str
     column: int
@@ -56,12 +57,17 @@ class Case:
         return self.query.probe([f"{probe.sql} AS m{i}" for i, probe in enumerate(self.probes)])
 
     def claims(self, policy: str) -> list[Claim]:
-        return [
-            Claim(
-                policy, i, probe.sql, probe.report.bounds[policy] if probe.report else Fraction(0)
-            )
-            for i, probe in enumerate(self.probes)
-        ]
+        return [*self._in_l1(policy), *self._in_l2(policy)]
+
+    def _in_l1(self, policy: str) -> Iterable[Claim]:
+        for i, probe in enumerate(self.probes):
+            bound = probe.report.bounds[policy] if probe.report else Fraction(0)
+            yield Claim(policy, i, probe.sql, bound)
+
+    def _in_l2(self, policy: str) -> Iterable[Claim]:
+        for i, probe in enumerate(self.probes, len(self.probes)):
+            if probe.report and probe.report.squares[policy] < probe.report.bounds[policy] ** 2:
+                yield Claim(policy, i, f"squares of {probe.sql}", probe.report.squares[policy])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +108,16 @@ def answer(rows: Iterable[tuple[Any, ...]], keys: int) -> Answer:
 
 
 def distances(before: Answer, after: Answer, columns: int) -> list[float]:
-    """L1 over the union of groups, a column at a time."""
+    """L1 over the union of groups, a column at a time; then the sums of squares."""
     absent = (0,) * columns
-    total = [0.0] * columns
+    total = [0.0] * (2 * columns)
     for group in before.keys() | after.keys():
         a, b = before.get(group, absent), after.get(group, absent)
         if a != b:
             for i in range(columns):
-                total[i] += abs(float(a[i] - b[i]))
+                moved = abs(float(a[i] - b[i]))
+                total[i] += moved
+                total[columns + i] += moved * moved
     return total
 
 

@@ -92,11 +92,12 @@ def _check_read(
     before, after = _scaled(rows, keys, mine), _scaled(changed, keys, mine)
     if before.keys() != after.keys():
         yield Trouble("bins", f"{sql}: bins differ between neighbours under {policy}")
-    for report, moved in zip(mine, distances(before, after, measured), strict=True):
-        if exceeds(moved, report.bounds[policy]):
-            yield Trouble(
-                "bound", f"{sql}: {report.sql} moves by {moved:g}, bound {report.bounds[policy]}"
-            )
+    bounds = [r.bounds[policy] for r in mine] + [r.squares[policy] for r in mine]
+    for report, moved, bound in zip(
+        mine * 2, distances(before, after, measured), bounds, strict=True
+    ):
+        if exceeds(moved, bound):
+            yield Trouble("bound", f"{sql}: {report.sql} moves by {moved:g}, bound {bound}")
     if len(case.explanation.reads) == 1 and case.probes:
         for rendered, client in zip((before, after), clients, strict=True):
             yield from _check_rendering(case, sql, mine, rendered, client)

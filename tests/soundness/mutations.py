@@ -110,11 +110,20 @@ MUTATIONS: tuple[Mutation, ...] = (
     *_in(
         "dp4sql.infer.release",
         ("S-Cnt: a moved row is one group", "times(term.n, 2 * m)", "times(term.n, m)"),
-        ("S-Sum: a value that changes and goes", "_swing(summand) if varies else m)", "m)"),
+        ("S-Sum: a value that changes and goes", "swing(summand) if varies else m)", "m)"),
         ("S-Sum: a value moves by its size", "times(term.n, summand.high - summand.low) if varies", "times(term.n, m) if varies"),
-        ("X-Sum1: a value that changes and goes", "_swing(summand) if varies else _reach(summand)", "_reach(summand)"),
+        ("X-Sum1: a value that changes and goes", "swing(summand) if varies else reach(summand)", "reach(summand)"),
         ("X-Cnt1: only what rises counts", "return most(up, down)", "return up"),
         ("COUNT(DISTINCT x): values never change", "if summand.distinct and", "if False and"),
+    ),
+    *_in(
+        "dp4sql.infer.squares",
+        ("L2: a moved row is one group", "max(2 * once, whole)", "max(once, whole)"),
+        ("L2: a value that changes where it is", "return max(2 * once, whole)", "return 2 * once"),
+        ("L2: slots move apart", "slots = times(n, plus(", "slots = times(1, plus("),
+        ("L2: one group has one row of an entity", "known.append(times(bound, reach(summand), together))", "known.append(times(bound, reach(summand)))"),
+        ("L2: rows of one table alone change", "plus(*(deriver.facts.freq(base, on | o", "least(*(deriver.facts.freq(base, on | o"),
+        ("L2: whatever moves comes or goes", 'if all(term.kind == "Del" for term in terms) or all(term.kind == "Add" for term in terms):', "if True:"),
     ),
     *_in(
         "dp4sql.infer.ranges",
