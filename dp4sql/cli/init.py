@@ -6,8 +6,9 @@ import argparse
 import asyncio
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 import dp4sql
 from dp4sql.cli import progress
@@ -15,6 +16,10 @@ from dp4sql.cli.arguments import Commands, add_command, database_argument
 from dp4sql.curator.draft import Choices, draft, owned, proposed_entities
 from dp4sql.curator.init import Structure, measure, structure
 from dp4sql.errors import InvalidParameter
+
+#: A flag's words, or a line from the terminal.
+Given: TypeAlias = str | list[str]
+T = TypeVar("T")
 
 EXAMPLES = """\
   dp4sql init --database duckdb:///shop.duckdb
@@ -87,54 +92,74 @@ async def _drafted(args: argparse.Namespace) -> str:
 def _choices(args: argparse.Namespace, found: Structure) -> Choices:
     """From the flags; what they leave open is asked for on a terminal, else proposed."""
     asks = sys.stdin.isatty() and sys.stdout.isatty() and not args.yes
-    proposed = proposed_entities(found.tables)
     if asks:
         print(f"\nTables: {', '.join(found.tables)}")
-    entities = _tables(args.entity, "Whom to protect", proposed, found, asks)
-    if not entities:
-        raise InvalidParameter("nobody is protected", hint="--entity names at least one table.")
+        print("Return takes what stands in brackets; several tables are separated by spaces.")
+    proposed = " ".join(proposed_entities(found.tables))
+    entities = _decided(args.entity, "Whom to protect", proposed, _entities(found), asks)
     others = [t for t in found.tables if not any(t in owned(e, found.tables) for e in entities)]
-    public: Sequence[str] = ()
+    public: tuple[str, ...] = ()
     if args.public is not None or others:
         question = f"Which of {', '.join(others)} may everybody read exactly"
-        public = _tables(args.public, question, (), found, asks)
-    for title in public:
-        if title not in others:
-            raise InvalidParameter(
-                f"{title} holds rows of who is protected",
-                hint="The draft labels it del; weaken that in the file where it is right to.",
-            )
+        public = _decided(args.public, question, "", _public(found, others), asks)
     return Choices(
-        tuple(entities),
-        tuple(public),
-        _number(_answer(args.epsilon, "Epsilon of one query", "1.0", asks)),
-        _number(_answer(args.budget, "Budget of all queries", "20", asks)),
+        entities,
+        public,
+        _decided(args.epsilon, "Epsilon of one query", "1.0", _number, asks),
+        _decided(args.budget, "Budget of all queries", "20", _number, asks),
     )
 
 
-def _tables(
-    given: list[str] | None, question: str, proposed: Sequence[str], found: Structure, asks: bool
-) -> Sequence[str]:
-    names = given
-    if names is None:
-        text = _answer(None, question, " ".join(proposed), asks)
-        names = text.replace(",", " ").split()
+def _decided(
+    given: Given | None, question: str, proposed: str, read: Callable[[Given], T], asks: bool
+) -> T:
+    """What a flag says, or who sits at the terminal, who is asked until the answer can be read."""
+    if given is not None or not asks:
+        return read(proposed if given is None else given)
+    while True:
+        try:
+            return read(input(f"{question}? [{proposed or 'none'}] ").strip() or proposed)
+        except InvalidParameter as error:
+            print(f"  {error.message}. {error.hint}")
+
+
+def _entities(found: Structure) -> Callable[[Given], tuple[str, ...]]:
+    def read(given: Given) -> tuple[str, ...]:
+        names = _tables(given, found)
+        if not names:
+            raise InvalidParameter("nobody is protected", hint="--entity names at least one table.")
+        return names
+
+    return read
+
+
+def _public(found: Structure, others: Sequence[str]) -> Callable[[Given], tuple[str, ...]]:
+    def read(given: Given) -> tuple[str, ...]:
+        names = _tables(given, found)
+        for title in names:
+            if title not in others:
+                raise InvalidParameter(
+                    f"{title} holds rows of who is protected",
+                    hint="The draft labels it del; weaken that in the file where it is right to.",
+                )
+        return names
+
+    return read
+
+
+def _tables(given: Given, found: Structure) -> tuple[str, ...]:
+    names = given.replace(",", " ").split() if isinstance(given, str) else given
     for name in names:
         if name not in found.tables:
             raise InvalidParameter(
                 f"there is no table {name} with a key",
                 hint=f"Tables: {', '.join(found.tables)}.",
             )
-    return list(dict.fromkeys(names))
+    return tuple(dict.fromkeys(names))
 
 
-def _answer(given: str | None, question: str, proposed: str, asks: bool) -> str:
-    if given is not None or not asks:
-        return given or proposed
-    return input(f"{question}? [{proposed or 'none'}] ").strip() or proposed
-
-
-def _number(text: str) -> str:
+def _number(given: Given) -> str:
+    text = str(given)
     if not re.fullmatch(r"\d+(\.\d+)?", text) or float(text) == 0:
         raise InvalidParameter(
             f"{text} is no amount of epsilon", hint="A number such as 0.5 or 20."

@@ -3,6 +3,7 @@ to publish."""
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -152,7 +153,8 @@ def _column(name: str, type: str, table: FoundTable, measured: Measured) -> Iter
     yield f"      {_name(name)}: {{{', '.join(parts)}}}{note}"
     if name in measured.values:
         yield f"      #   domain: {_flow(measured.values[name])}"
-        yield f"      #   {MARK}: GROUP BY needs such bins. Add the line where this list is public anyway."
+        yield f"      #   {MARK}: GROUP BY needs such bins. Put them into the braces above where this list"
+        yield "      #   is public anyway."
 
 
 def _range(name: str, type: str, table: FoundTable, measured: Measured) -> tuple[str, str] | None:
@@ -168,7 +170,13 @@ def _range(name: str, type: str, table: FoundTable, measured: Measured) -> tuple
 
 
 def _finite(*ends: Any) -> bool:
-    return all(not isinstance(e, (float, Decimal)) or Decimal(e).is_finite() for e in ends)
+    """Drivers give the first and the last day that Python knows for minus infinity and infinity."""
+    return all(
+        1 < e.year < 9999
+        if isinstance(e, datetime.date)
+        else not isinstance(e, (float, Decimal)) or Decimal(e).is_finite()
+        for e in ends
+    )
 
 
 def _policy(entity: str, tables: Mapping[str, FoundTable], choices: Choices) -> Iterator[str]:

@@ -17,6 +17,7 @@ from dp4sql.sql.dialects import DIALECTS, Dialect
 SAMPLED_ROWS: Final = 100_000
 FEW_VALUES: Final = 20
 NUMBERS: Final = ("smallint", "integer", "bigint", "numeric", "real", "double precision")
+TIMES: Final = ("date", "timestamp", "timestamptz")
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class Measured:
 
 
 def ranged(type: str) -> bool:
-    return type.partition("(")[0] in (*NUMBERS, "date")
+    return type.partition("(")[0] in (*NUMBERS, *TIMES)
 
 
 async def measured_rows(table: FoundTable, backend: Backend, found: Measured) -> None:
@@ -52,12 +53,12 @@ async def measured_rows(table: FoundTable, backend: Backend, found: Measured) ->
 
 
 async def measured_values(table: FoundTable, backend: Backend, found: Measured) -> None:
-    """The values of text columns that have few, in the first rows."""
+    """The values of text columns that have few, in the first rows. What each row has its own of is no bin."""
     dialect = DIALECTS[backend.dialect]
     for column in (c for c, type in table.columns.items() if type == "text"):
         sql = _distinct(table, column, dialect)
         values = sorted(value for (value,) in await asked(backend, sql, 1))
-        if 0 < len(values) <= FEW_VALUES:
+        if 0 < len(values) <= min(FEW_VALUES, found.rows // 2):
             found.values[column] = values
 
 
@@ -103,6 +104,8 @@ def rounded_up(number: int) -> int:
 
 def outward(low: Any, high: Any) -> tuple[str, str]:
     """A range around both ends, as YAML: round numbers, whole years."""
+    if isinstance(low, datetime.datetime):
+        return f"{low.year:04}-01-01", f"{high.year + 1:04}-01-01"
     if isinstance(low, datetime.date):
         return f"{low.year:04}-01-01", f"{high.year:04}-12-31"
     return f"{_down(Decimal(str(low))):f}", f"{-_down(-Decimal(str(high))):f}"

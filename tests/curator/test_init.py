@@ -25,7 +25,8 @@ SHOP = """
 CREATE TABLE country (code CHAR(2) PRIMARY KEY, name VARCHAR NOT NULL);
 CREATE TABLE "Customer" (
     id INTEGER PRIMARY KEY, country CHAR(2) REFERENCES country, born DATE,
-    "credit limit" DECIMAL(9, 2) NOT NULL, score DOUBLE PRECISION, boss INTEGER, photo {blob}
+    "credit limit" DECIMAL(9, 2) NOT NULL, score DOUBLE PRECISION, boss INTEGER, photo {blob},
+    seen TIMESTAMP, since TIMESTAMPTZ, until DATE, ever TIMESTAMP
 );
 CREATE TABLE "order" (
     customer INTEGER NOT NULL REFERENCES "Customer", no SMALLINT NOT NULL, paid BOOLEAN, PRIMARY KEY (customer, no)
@@ -37,7 +38,9 @@ CREATE TABLE item (
 CREATE TABLE journal (line VARCHAR);
 INSERT INTO country VALUES ('de', 'Germany'), ('fr', 'France');
 INSERT INTO "Customer" VALUES
-    (1, 'de', '1980-02-03', 120.50, 0.125, NULL, NULL), (2, NULL, NULL, 99.99, 'NaN', 1, NULL);
+    (1, 'de', '1980-02-03', 120.50, 0.125, NULL, NULL, '2024-12-31 23:59:59.5', '2024-12-31 23:30:00-02',
+     'infinity', '2020-01-01 00:00:00'),
+    (2, NULL, NULL, 99.99, 'NaN', 1, NULL, '2020-01-01 00:00:00', NULL, NULL, '-infinity');
 INSERT INTO "order" VALUES (1, 1, true), (1, 2, NULL), (2, 1, false);
 INSERT INTO item VALUES (10, 1, 1, 0.99), (11, 1, 1, -3.50), (12, 2, 1, NULL);
 INSERT INTO journal VALUES ('x'), ('x');
@@ -91,6 +94,9 @@ def test_the_shop(shop: str, tmp_path: Path) -> None:
     assert customer["country"].nullable
     assert not customer["credit limit"].nullable
     assert customer["score"].range is None, "NaN is in no range"
+    assert customer["until"].range is customer["ever"].range is None, "nor is infinity"
+    assert "seen: {type: timestamp, nullable: true, range: [2020-01-01, 2025-01-01]}" in text
+    assert "since: {type: timestamptz, nullable: true, range: [2025-01-01, 2026-01-01]}" in text
     assert "photo" not in customer
     assert "# photo is left out" in text
     assert "journal has no columns that tell its rows apart" in text
@@ -183,7 +189,7 @@ def test_a_terminal_is_asked(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dp4sql", "init", "--database", "duckdb:///university.duckdb"]
     running = subprocess.Popen(command, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    os.write(mine, b"student\nsection\n0.5\n\n")
+    os.write(mine, b"studnet\nstudent\nenrollment\nsection\nlittle\n0.5\n\n")
     shown = b""
     try:
         while block := os.read(mine, 4096):
@@ -191,7 +197,10 @@ def test_a_terminal_is_asked(tmp_path: Path) -> None:
     except OSError:  # how Linux says that the other side is closed
         pass
     assert running.wait(30) == 0
-    assert b"Whom to protect? [faculty student]" in shown
+    assert shown.count(b"Whom to protect? [faculty student]") == 2
+    assert b"there is no table studnet" in shown
+    assert b"enrollment holds rows of who is protected" in shown
+    assert b"little is no amount of epsilon" in shown
     assert b"[####################] 14/14 done" in shown
     (policy,) = dp4sql.load_policy(tmp_path / "policy.yaml").policies
     assert (policy.entity, float(policy.epsilon), policy.budget) == ("student", 0.5, 20)
