@@ -1,4 +1,4 @@
-"""Two proxies, one ledger in a Postgres, 16 clients: one budget, never overspent.
+"""Two proxies, one ledger, rows behind both, each in a Postgres; 16 clients: one budget, never overspent.
 
 DP4SQL_ATTEMPTS says how often the clients ask together; make soak asks some thousand times.
 """
@@ -13,15 +13,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-import duckdb
 import psycopg
 import pytest
 import yaml
 
+from dp4sql.backends.postgres import identity
 from dp4sql.budget.ledger import Ledger
 from tests.budget.conftest import postgres, server
 from tests.server.test_running import COUNT, POLICY, changed
@@ -35,18 +36,20 @@ BUDGET: Final = Fraction(ATTEMPTS, 10)
 """About half of what the clients ask for."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """What both proxies are started with."""
+
+    policy: Path
+    rows: str
+    ledger: str
+
+
 @contextmanager
-def serving(folder: Path, ledger: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def serving(place: Place) -> Iterator[tuple[subprocess.Popen[str], int]]:
     command = [sys.executable, "-m", "dp4sql", "serve", "--listen", "127.0.0.1:0"]
-    command += [
-        "--policy",
-        f"{folder}/people.yaml",
-        "--database",
-        f"duckdb://{folder}/people.duckdb",
-    ]
-    process = subprocess.Popen(
-        [*command, "--ledger", ledger], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    command += ["--policy", str(place.policy), "--database", place.rows, "--ledger", place.ledger]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         found = re.search(r"listens on 127\.0\.0\.1:(\d+)", process.stdout.readline())
@@ -91,13 +94,17 @@ class Client(threading.Thread):
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    with duckdb.connect(str(tmp_path / "people.duckdb")) as db:
-        db.execute("CREATE TABLE person (id INTEGER, city VARCHAR)")
+def place(tmp_path: Path, server: str, postgres: str) -> Place:
+    rows = server.replace("/template1", "/people")
+    with psycopg.connect(server, autocommit=True) as db:
+        db.execute("DROP DATABASE IF EXISTS people")
+        db.execute("CREATE DATABASE people TEMPLATE template0")
+    with psycopg.connect(rows) as db:
+        db.execute("CREATE TABLE person (id INTEGER PRIMARY KEY, city TEXT)")
     content = changed(policies__person__budget=float(BUDGET))
     (tmp_path / "people.yaml").write_text(yaml.safe_dump(content))
     assert POLICY["policies"]["person"]["epsilon"] == 1
-    return tmp_path
+    return Place(tmp_path / "people.yaml", rows, postgres)
 
 
 def asked(ports: tuple[int, int]) -> list[Client]:
@@ -107,30 +114,30 @@ def asked(ports: tuple[int, int]) -> list[Client]:
     return clients
 
 
-def spent(ledger: str, folder: Path) -> Fraction:
-    found = Ledger(ledger, create=False)
-    total = found.spent(f"duckdb://{folder}/people.duckdb", "person", "person")
+def spent(place: Place) -> Fraction:
+    found = Ledger(place.ledger, create=False)
+    total = found.spent(identity(place.rows), "person", "person")
     charges = [entry.epsilon for entry in found.entries() if entry.kind == "charge"]
     found.close()
     assert sum(charges) == total
     return total
 
 
-def test_two_proxies_never_overspend_one_budget(folder: Path, postgres: str) -> None:
-    with serving(folder, postgres) as (_, one), serving(folder, postgres) as (_, other):
+def test_two_proxies_never_overspend_one_budget(place: Place) -> None:
+    with serving(place) as (_, one), serving(place) as (_, other):
         clients = asked((one, other))
         for client in clients:
             client.join()
     assert [client.unforeseen for client in clients if client.unforeseen or client.lost] == []
     answered = sum(client.answered for client in clients)
-    assert answered == spent(postgres, folder) <= BUDGET
+    assert answered == spent(place) <= BUDGET
     assert answered > BUDGET - Fraction(max(PRICES))
     assert sum(client.refused for client in clients) > 0
     assert all(client.answered for client in clients)
 
 
-def test_a_proxy_that_is_killed_takes_no_charge_with_it(folder: Path, postgres: str) -> None:
-    with serving(folder, postgres) as (doomed, one), serving(folder, postgres) as (_, other):
+def test_a_proxy_that_is_killed_takes_no_charge_with_it(place: Place) -> None:
+    with serving(place) as (doomed, one), serving(place) as (_, other):
         clients = asked((one, other))
         while sum(client.answered for client in clients) < BUDGET / 4:
             clients[1].join(0.01)
@@ -141,5 +148,5 @@ def test_a_proxy_that_is_killed_takes_no_charge_with_it(folder: Path, postgres: 
     assert any(client.lost for client in clients[::2])
     assert not any(client.lost for client in clients[1::2])
     answered = sum(client.answered for client in clients)
-    assert answered <= spent(postgres, folder) <= BUDGET
-    assert spent(postgres, folder) - answered <= Fraction(max(PRICES)) * CLIENTS // 2
+    assert answered <= spent(place) <= BUDGET
+    assert spent(place) - answered <= Fraction(max(PRICES)) * CLIENTS // 2
