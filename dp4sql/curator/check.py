@@ -37,7 +37,8 @@ class Finding:
         if not self.broken:
             return f"ok      {self.subject}: {self.rule.text}"
         worst = f", the worst {self.worst}" if self.worst is not None else ""
-        return f"BROKEN  {self.subject}: {self.rule.text} ({self.broken} break it{worst})  {place}"
+        counted = f" ({self.broken} break it{worst})" if self.rule.sql else ""
+        return f"BROKEN  {self.subject}: {self.rule.text}{counted}  {place}"
 
 
 def claims(policies: PolicySet, backend: Backend) -> int:

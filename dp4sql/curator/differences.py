@@ -118,7 +118,7 @@ def _digits_fit(full: str, engine: str, type: Type) -> bool:
 
 async def require_schema(policies: PolicySet, backend: Backend) -> None:
     """PolicyError lists the tables and columns that the policy names and the database does not have."""
-    hint = "the policy and the database must agree; dp4sql check --database tells all that differs"
+    hint = "the policy and the database must agree"
     found = [*differences(policies, await engine_columns(backend))]
     # Only columns that are there can be asked.
     found = found or await loose_columns(policies, backend)

@@ -101,7 +101,7 @@ def missing_spark() -> str | None:
 
 def missing_extension() -> str | None:
     try:
-        duckdb.connect().execute("LOAD postgres")
+        duckdb.connect(config={"autoinstall_known_extensions": False}).execute("LOAD postgres")
     except duckdb.Error:
         return "this DuckDB has no postgres extension"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -29,9 +30,13 @@ def test_a_part_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 @pytest.mark.skipif(missing_extension() is None, reason="the extension is there")
-def test_an_extension_that_is_not_there() -> None:
-    with pytest.raises(EngineError, match="no postgres extension") as raised:
+def test_an_extension_that_is_not_there(caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        caplog.at_level(logging.ERROR),
+        pytest.raises(EngineError, match="no postgres extension") as raised,
+    ):
         open_backend("duckdb+postgresql://me:hidden@127.0.0.1:1/shop")
+    assert "download" not in caplog.text, "nothing is fetched"
     assert "hidden" not in f"{raised.value.message} {raised.value.hint}"
 
 
