@@ -139,6 +139,40 @@ def test_compose_renders_the_same_release(certain):
     ]
 
 
+def test_what_compose_leaves_out_is_as_in_the_newest_release(pipeline):
+    compose = "SELECT release_id, reused FROM dp4sql.compose_profile(entity => 'c1'{})"
+    releases = [
+        release(pipeline, f"entity => 'c1', {arguments}", "release_id").rows[0][0]
+        for arguments in ("epsilon => 3, withhold => ARRAY['mood']", "epsilon => 2")
+    ]
+    charged = spent(pipeline, "c1")
+    newest = ask(pipeline, compose.format(""))
+    assert newest.rows == [(releases[1], True)]
+    assert "a stored release (epsilon 2) is shown again" in newest.notices[0]
+    older = ask(pipeline, compose.format(", epsilon => 3, withhold => ARRAY['mood']"))
+    assert older.rows == [(releases[0], True)]
+    assert ask(pipeline, compose.format(", mechanism => 'block'")).rows == newest.rows
+    assert spent(pipeline, "c1") == charged
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [", epsilon => 2.5", ", mechanism => 'slot'", ", withhold => ARRAY['size']", ", fresh => true"],
+)
+def test_compose_draws_where_the_newest_release_is_another_one(pipeline, arguments):
+    release(pipeline, "entity => 'c1', epsilon => 2", "release_id")
+    charged = spent(pipeline, "c1")
+    call = f"dp4sql.compose_profile(entity => 'c1'{arguments})"
+    assert ask(pipeline, f"SELECT reused FROM {call}").rows == [(False,)]
+    assert spent(pipeline, "c1") > charged
+
+
+def test_compose_shows_no_release_of_another_entity(pipeline):
+    release(pipeline, "entity => 'c1', epsilon => 2", "release_id")
+    call = "dp4sql.compose_profile(entity => 'c2')"
+    assert ask(pipeline, f"SELECT reused FROM {call}").rows == [(False,)]
+
+
 @pytest.mark.parametrize(
     ("template", "found"),
     [

@@ -11,14 +11,21 @@ from typing import Final
 
 from dp4sql.algebra.types import Value
 from dp4sql.errors import InvalidParameter
-from dp4sql.mechanisms.calls import Environment, Loss
+from dp4sql.mechanisms.calls import Arguments, Environment, Loss
 from dp4sql.mechanisms.profile.planning import Fate
 from dp4sql.mechanisms.profile.reading import TableRows, aligned, entity_key, read_tables
 from dp4sql.mechanisms.profile.release import ReleasePlan, sample
-from dp4sql.mechanisms.profile.request import Request, check_role, plan_of
+from dp4sql.mechanisms.profile.request import (
+    Request,
+    agrees,
+    as_asked,
+    asked,
+    check_role,
+    plan_of,
+)
 from dp4sql.mechanisms.stored import digest
 from dp4sql.noise import choose
-from dp4sql.policy.profiles import Category
+from dp4sql.policy.profiles import Category, Profile
 from dp4sql.sql.calls import Argument
 
 SUPPRESSED: Final = "[withheld]"
@@ -62,15 +69,18 @@ class Draws:
     codes: Mapping[str, Sequence[str]]
 
 
-async def open_answer(env: Environment, request: Request, entity: Argument) -> OpenedAnswer:
-    """Reads what is public of the entity; nothing is charged before `run`."""
+async def open_answer(
+    env: Environment, request: Request, entity: Argument, given: Arguments | None = None
+) -> OpenedAnswer:
+    """Reads what is public of the entity; nothing is charged before `run`. With `given`, the arguments of the
+    call, what it leaves out is as in the entity's newest release, if that is kept."""
     profile = request.profile
-    asked = entity_key(profile, env.policies.schema, entity)
+    named = entity_key(profile, env.policies.schema, entity)
     shown = [f for f in profile.fields.values() if not f.private and not f.identifier]
-    public = await read_tables(env, profile, asked, shown)
+    public = await read_tables(env, profile, named, shown)
     found = public[profile.entity].keys
     # As the engine spells it: 17 and 17.0 are one entity, with one account and one role.
-    key = found[0][0] if found else asked
+    key = found[0][0] if found else named
     check_role(profile, env.role, str(key))
     if not found:
         raise InvalidParameter(
@@ -78,13 +88,23 @@ async def open_answer(env: Environment, request: Request, entity: Argument) -> O
             hint=f"entity => the value of {profile.entity}.{env.policies.schema.table(profile.entity).key[0]}.",
         )
     counts = {name: len(rows.keys) for name, rows in public.items()}
-    plan = await asyncio.to_thread(plan_of, request, counts)
-    name = _store_key(env, plan, str(key), public)
-    anew = request.fresh or not plan.blocks
-    kept = None if anew else await asyncio.to_thread(_kept, env, name)
+
+    def found_or_planned() -> tuple[ReleasePlan, str, Draws | None]:
+        if given is not None and (newest := _newest(env, request, str(key), given)) is not None:
+            plan = plan_of(newest, counts)
+            name = _store_key(env, plan, str(key), public)
+            if (draws := _kept(env, name)) is not None:
+                return plan, name, draws
+        plan = plan_of(request, counts)
+        name = _store_key(env, plan, str(key), public)
+        return plan, name, None if request.fresh or not plan.blocks else _kept(env, name)
+
+    plan, name, kept = await asyncio.to_thread(found_or_planned)
 
     async def run() -> Answer:
         draws = kept or await _draw(env, plan, key, public, name)
+        if plan.blocks and kept is None:
+            env.kept.keep(_newest_key(env, request.profile, str(key)), asked(request))
         if plan.blocks:
             used = partial(env.kept.note, role=env.role, purpose=request.purpose)
             await asyncio.to_thread(used, name, reused=kept is not None)
@@ -110,7 +130,10 @@ def _losses(env: Environment, plan: ReleasePlan, key: str) -> tuple[Loss, ...]:
 
 def _notices(plan: ReleasePlan, *, reused: bool) -> tuple[str, ...]:
     if reused:
-        return ("a stored release is shown again; fresh => true draws and charges another",)
+        return (
+            f"a stored release (epsilon {float(plan.epsilon):g}) is shown again; "
+            "fresh => true draws and charges another",
+        )
     if plan.loss_all > plan.loss:
         return (
             f"with the fields that closure added counted as private, too, the loss is at most "
@@ -149,6 +172,17 @@ def _kept(env: Environment, name: str) -> Draws | None:
     return None if content is None else Draws(_release_id(name, content), json.loads(content))
 
 
+def _newest_key(env: Environment, profile: Profile, key: str) -> str:
+    return digest(env.data, digest(repr(profile)), key, "newest")
+
+
+def _newest(env: Environment, request: Request, key: str, given: Arguments) -> Request | None:
+    """What the entity's newest release was asked for, unless `given` asks for something else or anew."""
+    text = None if request.fresh else env.kept.find(_newest_key(env, request.profile, key))
+    found = None if text is None else as_asked(request, text)
+    return found if found is not None and agrees(found, request, given) else None
+
+
 def _release_id(name: str, content: str) -> str:
     """A name for the draw, made of what is released anyway."""
     return digest(name, content)[:16]
@@ -164,8 +198,8 @@ def _store_key(
     rows = repr([(t, public[t].keys) for t in tables])
     calibrations = repr([b.calibration for b in plan.blocks])
     fields = repr([f.name for block in plan.blocks for f in block.fields])
-    asked = (plan.mechanism, str(plan.epsilon), calibrations, fields)
-    return digest(env.data, profile, key, *asked, rows)
+    wanted = (plan.mechanism, str(plan.epsilon), calibrations, fields)
+    return digest(env.data, profile, key, *wanted, rows)
 
 
 # ---------------------------------------------------------------- lines

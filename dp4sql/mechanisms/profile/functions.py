@@ -184,7 +184,7 @@ async def _open_compose(env: Environment, given: Arguments) -> Opened:
     request = read_request(env.policies, env.epsilons, given)
     template, form = str(given.get("template") or "{profile}"), style(given)
     check_template(template, request.profile)
-    opened = await open_answer(env, request, given.get("entity"))
+    opened = await open_answer(env, request, given.get("entity"), given)
 
     async def run() -> Rows:
         answer = await opened.run()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from dp4sql.errors import InvalidParameter, Refused
 from dp4sql.mechanisms.arguments import EPSILON, meant, number, text, word
@@ -61,6 +62,42 @@ def plan_of(request: Request, rows: Mapping[str, int] | None = None) -> ReleaseP
         rows,
         request.named,
     )
+
+
+# ---------------------------------------------------------------- a request that was met
+
+
+ASKED: Final = ("withhold", "mechanism", "calibration", "epsilon")
+
+
+def asked(request: Request) -> str:
+    """What it asked for, as a text to be kept."""
+    named = None if request.named is None else sorted(request.named)
+    return json.dumps([named, request.mechanism, request.calibration, str(request.epsilon)])
+
+
+def as_asked(request: Request, text: str) -> Request:
+    named, mechanism, calibration, epsilon = json.loads(text)
+    return replace(
+        request,
+        named=None if named is None else frozenset(named),
+        mechanism=mechanism,
+        calibration=calibration,
+        epsilon=Fraction(epsilon),
+    )
+
+
+def agrees(kept: Request, request: Request, given: Arguments) -> bool:
+    """Whether `kept` is what `request` says with the arguments that are given."""
+    pairs = zip(ASKED, _asked(kept), _asked(request), strict=True)
+    return all(given.get(name) is None or mine == other for name, mine, other in pairs)
+
+
+def _asked(request: Request) -> tuple[object, ...]:
+    return (request.named, request.mechanism, request.calibration, request.epsilon)
+
+
+# ---------------------------------------------------------------- parts of a request
 
 
 def profiles_of(policies: PolicySet) -> Mapping[str, Profile]:
