@@ -112,6 +112,14 @@ class Pipeline:
     def _prepared(self, sql: str, parameters: Parameters | None, sharing: bool) -> Prepared:
         return rendered(prepare(self.policy, sql, parameters, sharing), self._engine.dialect)
 
+    def _planned(self, sql: str, parameters: Parameters | None, sharing: bool) -> Prepared:
+        """Remembered; one plan serves Describe and the answer where there are no parameters."""
+        if not parameters:
+            found = self._prepare(sql, None, sharing)
+            if parameters is None or not found.plan.parameters:
+                return found
+        return self._prepare(sql, parameters, sharing)
+
     # ------------------------------------------------------------ free of charge
 
     def describe(
@@ -128,7 +136,7 @@ class Pipeline:
         else:
             given = None
         settings = settings or Settings()
-        prepared = self._prepare(sql, given, shares_sums(settings))
+        prepared = self._planned(sql, given, shares_sums(settings))
         return Shape(prepared.columns(settings), prepared.plan.parameters)
 
     def explain(
@@ -143,7 +151,7 @@ class Pipeline:
         """The free derivation of `sql`, and what would become of it. Reads the ledger, so it may take a
         moment; LedgerBroken where that fails."""
         settings = settings or Settings()
-        prepared = self._prepare(sql, typed(parameters, ()), shares_sums(settings))
+        prepared = self._planned(sql, typed(parameters, ()), shares_sums(settings))
         found = explained(prepared, self.policy, settings, role, self._engine.dialect)
         found = replace(found, forecast=self._forecast(prepared, settings, role))
         return found.text() if format == "text" else json.dumps(found.as_json(), indent=2)
@@ -189,7 +197,7 @@ class Pipeline:
     ) -> Released:
         given = typed(asked.parameters, parameter_types)
         sharing = shares_sums(settings)
-        prepared = await aside(asked.statement, self._prepare, asked.statement, given, sharing)
+        prepared = await aside(asked.statement, self._planned, asked.statement, given, sharing)
         # Equal statements take turns, so that all but the first are repeats.
         key = (prepared.identities, asked.role)
         turn = self._turns.setdefault(key, asyncio.Lock()) if settings.reuse != "off" else None

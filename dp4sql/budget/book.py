@@ -15,7 +15,7 @@ from collections import ChainMap
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from dp4sql.budget.cost import Charge, Limit, show
 from dp4sql.budget.entry import START, Entry, Row, chain, from_row, to_row
@@ -25,6 +25,9 @@ from dp4sql.errors import BudgetExceeded
 Account: TypeAlias = tuple[str, str, str]
 Span: TypeAlias = tuple[Account, str | None, str | None]
 """An account, what is counted: the charges of one role or of all (None), of one day or of all (None)."""
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 NOTHING = Fraction(0)
 DAY = datetime.timedelta(days=1)
@@ -62,13 +65,12 @@ class Book:
 
     def trial(self) -> Book:
         """A copy to decide on; the book itself changes when it adopts the trial."""
-        sums, fullest = ChainMap({}, self.sums), ChainMap({}, self.fullest)
         return replace(
             self,
-            sums=sums,
-            fullest=fullest,
-            terms=ChainMap({}, self.terms),
-            accountants=ChainMap({}, self.accountants),
+            sums=_Over(self.sums),
+            fullest=_Over(self.fullest),
+            terms=_Over(self.terms),
+            accountants=_Over(self.accountants),
             written=[],
         )
 
@@ -80,7 +82,7 @@ class Book:
             (self.terms, trial.terms),
             (self.accountants, trial.accountants),
         ):
-            assert isinstance(other, ChainMap)
+            assert isinstance(other, _Over)
             own.update(other.maps[0])
         self.written.extend(trial.written)
 
@@ -95,9 +97,9 @@ class Book:
             raise Mismatch(entry.id)
         self._end(entry, link)
 
-    def write(self, entry: Entry) -> int:
+    def write(self, entry: Entry, **changes: Any) -> int:
         """Number, date and total `entry` and take it in; its number. Time never goes back between entries."""
-        entry = replace(entry, id=self.count + 1, at=max(entry.at, self.at))
+        entry = replace(entry, id=self.count + 1, at=max(entry.at, self.at), **changes)
         entry = replace(entry, total=self._enter(entry))
         row = to_row(entry)
         link = chain(self.link, row)
@@ -159,16 +161,14 @@ class Book:
         for charge in charges:
             self._check(charge, entry)
             self.write(
-                replace(
-                    entry,
-                    query=query,
-                    kind="charge",
-                    entity=charge.entity,
-                    policy=charge.policy,
-                    member=charge.member,
-                    epsilon=charge.epsilon,
-                    delta=charge.delta,
-                )
+                entry,
+                query=query,
+                kind="charge",
+                entity=charge.entity,
+                policy=charge.policy,
+                member=charge.member,
+                epsilon=charge.epsilon,
+                delta=charge.delta,
             )
         return query
 
@@ -216,6 +216,21 @@ class Book:
         if member:
             return common + sum((self.sums.get((s, member), NOTHING) for s in spans), NOTHING)
         return common + sum((self.fullest.get(span, NOTHING) for span in spans), NOTHING)
+
+
+class _Over(ChainMap[K, V]):
+    """Changes over what does not change, found without a ChainMap's exceptions."""
+
+    def __init__(self, below: MutableMapping[K, V]) -> None:
+        super().__init__({}, below)
+
+    def __contains__(self, key: object) -> bool:
+        changed, below = self.maps
+        return key in changed or key in below
+
+    def get(self, key: K, default: Any = None) -> Any:
+        changed, below = self.maps
+        return changed[key] if key in changed else below.get(key, default)
 
 
 def _days(first: datetime.date, last: datetime.date) -> Iterator[str]:

@@ -41,6 +41,7 @@ class Entry:
 
 COLUMNS: Final = tuple(field.name for field in fields(Entry))
 START: Final = "0" * 64
+_encode: Final = json.JSONEncoder(default=repr).encode
 
 Row: TypeAlias = tuple[Any, ...]
 """The values of COLUMNS as they are stored: amounts as text such as 12/127."""
@@ -64,4 +65,4 @@ def chain(previous: str, row: Row) -> str:
     """
     *known, delta = row
     row = row if delta != "0" else tuple(known)
-    return hashlib.sha256(json.dumps([previous, *row], default=repr).encode()).hexdigest()
+    return hashlib.sha256(_encode([previous, *row]).encode()).hexdigest()
