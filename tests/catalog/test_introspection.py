@@ -8,6 +8,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dp4sql.mechanisms.functions import SIGNATURES
+
 FOLDER = Path(__file__).with_name("introspection")
 WITH = re.compile(r"^-- with (.*);$", re.MULTILINE)
 VALUE = re.compile(r"\$\d+ = (?:'((?:[^']|'')*)'|NULL)")
@@ -57,3 +59,23 @@ def test_and_not_with_nothing(
 ) -> None:
     case = next(c for c in CASES if c.startswith(client) and needle in CASES[c][0])
     assert len(answer(on_full, case)) == count
+
+
+def test_functions_in_from_are_listed_with_arguments_and_comments(
+    on_empty: psycopg.Connection,
+) -> None:
+    found = on_empty.execute(
+        "SELECT proname, proargnames, obj_description(oid) FROM pg_proc "
+        "WHERE pronamespace = 'dp4sql'::regnamespace"
+    ).fetchall()
+    assert {name: tuple(arguments) for name, arguments, _ in found} == {
+        name: tuple(signature.parameters) for name, signature in SIGNATURES.items()
+    }
+    assert all(comment for _, _, comment in found)
+
+
+def test_the_announced_version_is_one_that_old_and_new_clients_know(
+    on_empty: psycopg.Connection,
+) -> None:
+    assert on_empty.info.server_version == 140000
+    assert on_empty.execute("SHOW server_version_num").fetchone() == ("140000",)

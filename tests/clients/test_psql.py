@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import signal
 import subprocess
 import time
 
 import pytest
 
+from tests.clients.direct import postgres
 from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Place, counting
 
 
@@ -66,31 +66,45 @@ def test_error(place: Place) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        r"\d", r"\d+", r"\d student", r"\d+ enrollment", r"\dt", r"\dt+", r"\di", r"\ds", r"\dv", r"\dn+",
-        r"\du", r"\dp", r"\df", r"\df+ count", r"\dT", r"\dx", r"\dd", r"\dC", r"\do =", r"\dF",
-        r"\da count", r"\db", r"\dc", r"\dL", r"\dy", r"\z student", r"\sf pg_get_keywords",
-        r"\dconfig work_mem", r"\ddp", r"\det", r"\dRp", r"\dX", r"\encoding", r"\timing",
-        r"\dt *.*", r"\dm", r"\drds",
-    ],
-)  # fmt: skip
+#: Of psql's \\? everything that asks the server; those with an argument once more where that asks other things.
+ASKING = [
+    r"\d", r"\d+", r"\dS+ pg_class", r"\da count", r"\dA", r"\dA+", r"\dAc", r"\dAf", r"\dAo", r"\dAp",
+    r"\db", r"\dc", r"\dconfig work_mem", r"\dC", r"\dC+", r"\ddp", r"\det", r"\deu", r"\dew", r"\des",
+    r"\df+ count", r"\dF", r"\dFd", r"\dFp", r"\dFt", r"\dg", r"\di", r"\di+", r"\dl", r"\dL", r"\dm",
+    r"\dn+", r"\do =", r"\dO", r"\dO+", r"\dp", r"\dP", r"\drds", r"\dRp", r"\dRs", r"\ds", r"\dt+",
+    r"\dt *.*", r"\dT", r"\dT+", r"\du", r"\du+", r"\dv", r"\dx", r"\dX", r"\dy", r"\l", r"\l+",
+    r"\sv pg_roles", r"\z student", r"\lo_list", r"\encoding", r"\timing", r"\errverbose",
+    "SELECT 1 AS a, 2 AS b \\gset", "SELECT 'SELECT 1' \\gexec", f"{MAJORS} \\gx",
+    "SELECT major, 'n' AS k, count(*) AS n FROM student GROUP BY major \\crosstabview",
+]  # fmt: skip
+
+#: What a Postgres with the same tables prints, letter for letter.
+EQUAL = [
+    r"\d student", r"\d+ student", r"\d+ enrollment", r"\dd", r"\dD", r"\dE", r"\df", r"\dm", r"\dP",
+    r"\ds", r"\dv", r"\sf pg_get_keywords", r"\dO", f"{MAJORS} \\gdesc",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ASKING)
 def test_introspection(place: Place, command: str) -> None:
-    psql(place, command)
+    psql_reads(place, command)
 
 
-@pytest.mark.parametrize("command", [r"\l", r"\dO"])
-def test_introspection_that_knows_the_version(place: Place, command: str) -> None:
-    """Columns that Postgres 17 renamed: an older psql fails on any newer server."""
-    of_server = int(psql(place, "SHOW server_version_num", options=("-At",))) // 10000
-    banner = subprocess.run(["psql", "--version"], capture_output=True, text=True, check=True)
-    of_psql = int(re.findall(r"\d+", banner.stdout)[0])
-    if of_psql < 17 <= of_server:
-        with pytest.raises(RuntimeError, match="locale"):
-            psql(place, command)
-    else:
-        psql(place, command)
+def psql_reads(place: Place, commands: str) -> str:
+    """What psql prints that reads `commands` from its standard input, up to the first error."""
+    done = subprocess.run(
+        ["psql", "-X", "-v", "ON_ERROR_STOP=1", place.libpq], input=commands + "\n",
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_prints_what_it_prints_of_a_postgres(place: Place) -> None:
+    """The databases have other collations, which only \\dO and \\l show."""
+    with postgres() as direct:
+        for command in EQUAL:
+            assert psql_reads(place, command) == psql_reads(direct, command), command
 
 
 def test_descriptions(place: Place) -> None:
