@@ -9,7 +9,7 @@ from .expressions import COMPARISONS, Expressions, Kind, Scope, Var, numeric
 from .joins import Joins, Pairs, Relation, equal
 from .world import World
 
-BUDGETS = (0, 1, 1, 2, 2, 2, 3, 3, 4, 6, 10)
+BUDGETS = (0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 6, 10)
 """Numbers of constructs (joins, conditions, subqueries) to draw from."""
 SETS = ("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "UNION", "INTERSECT", "EXCEPT")
 SMALL = (0, 1, 2)
@@ -18,9 +18,12 @@ SMALL = (0, 1, 2)
 
 @dataclass(frozen=True, slots=True)
 class Block:
+    """`groups` are columns that a query is mostly grouped by, where a motif has such."""
+
     source: str
     scope: Scope
     conditions: tuple[str, ...]
+    groups: Scope = ()
 
     def where(self) -> str:
         return f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""

@@ -29,11 +29,11 @@ from .worlds import random_world, trusting
 
 QUERIES_A_WORLD = 10
 """A world costs as much as three queries; labels and keys differ between worlds alone."""
-STEPS = 45
+STEPS = 90
 INNER = 3
 """Pairs for a query that releases further in: the oracle then only has the rendered SQL to measure."""
 DEEP = 0.03
-"""Share of queries that get ten times the steps, and every neighbour of their farthest databases."""
+"""Share of queries that get five times the steps, and every neighbour of their farthest databases."""
 CONFIRMED = 0.1
 """Share of queries whose farthest pair also goes through DuckDB and the rendered SQL."""
 
@@ -141,7 +141,7 @@ class Exploration:
             return
         climber = Climber(self.rng, self.laboratory, case)
         if self.rng.random() < DEEP:
-            climber.run(10 * STEPS)
+            climber.run(5 * STEPS)
             climber.exhaust()
         else:
             climber.run(STEPS)

@@ -24,6 +24,10 @@ CHANGES = 3
 CLIMBS = 3
 NEAR = 0.45
 """From this share of its bound on a claim is always climbed for; below, one time in five."""
+GLANCE = 16
+FAR = 0.1
+"""A query all whose distances lie below this share of their bounds after so many pairs is left alone: on tables of
+four rows no climb goes ten times as far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,9 @@ class Climber:
 
     def run(self, steps: int) -> None:
         """Screen the bank, then about `steps` measurements a policy in climbs for its loosest claims."""
-        for pair, measured in self.laboratory.screen(self.case):
+        for seen_pairs, (pair, measured) in enumerate(self.laboratory.screen(self.case)):
+            if seen_pairs == GLANCE and self._hopeless():
+                return
             self._note(pair, measured)
         for claims in self._claims.values():
             aimed: Counter[Claim] = Counter()
@@ -169,6 +175,9 @@ class Climber:
             if exceeds(found.distance, claim.bound):
                 return claim, found
         return None
+
+    def _hopeless(self) -> bool:
+        return all(found.distance < FAR * float(claim.bound) for claim, found in self.best.items())
 
     def _attained(self, claim: Claim) -> bool:
         """Beyond this only a violation lies; a bound of 0 calls for a search all the same."""

@@ -64,12 +64,11 @@ class Meetings(Shapes):
         return tuple(var for var in relation.columns if var.name in key)
 
     def met(self, pair: Pair) -> Block:
-        """The rows that meet, and of an outer join those that do not; what is asked is mostly what was found."""
+        """The rows that meet, and of an outer join those that do not, mostly by what was found."""
         kind = self.rng.choice(("JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
         text = self._joined(self.public, kind, self.private_side, pair)
-        return Block(
-            text, (*self.public.columns, *self.public.columns, *self.private_side.columns), ()
-        )
+        scope = (*self.public.columns, *self.private_side.columns)
+        return Block(text, scope, (), self.public.columns)
 
     def grouped_by_key(self, pair: Pair) -> Block:
         """For each row of one table, something about the rows of the other that it meets."""

@@ -23,16 +23,18 @@ class Link:
 
 
 def links(world: World) -> list[Link]:
-    """All foreign keys; those that some policy may change stand twice more."""
+    """All foreign keys; those that some policy may change stand twice more, and so do those to rows that some
+    policy may change."""
     every = [Link(table, r) for table in world.tables.values() for r in table.references]
-    return every + 2 * [link for link in every if _moves(world, link)]
+    moving = [link for link in every if _changes(world, link.child.name, link.reference.columns)]
+    above = [link for link in every if _changes(world, link.reference.table, ())]
+    return every + 2 * moving + 2 * above
 
 
-def _moves(world: World, link: Link) -> bool:
-    labels = [policy.label(link.child.name) for policy in world.policies]
-    return any(
-        isinstance(label, frozenset) and set(link.reference.columns) <= label for label in labels
-    )
+def _changes(world: World, table: str, columns: tuple[str, ...]) -> bool:
+    """Whether under some policy rows of `table` stay and at least these columns change."""
+    labels = [policy.label(table) for policy in world.policies]
+    return any(isinstance(label, frozenset) and set(columns) <= label for label in labels)
 
 
 class Motifs(Shapes):
@@ -46,7 +48,10 @@ class Motifs(Shapes):
         makers = (
             self.hanging,
             self.hanging,
+            self.hanging,
+            self.hanging,
             self.listed,
+            self.conditioned,
             self.conditioned,
             self.conditioned,
             self.padded,
@@ -72,11 +77,12 @@ class Motifs(Shapes):
     def hanging(self) -> Block:
         """Parents with, or without, a child."""
         tests = equal(self._along(self.child, self.parent))
-        if self.rng.random() < 0.4:
+        if self.rng.random() < 0.3:
             tests.append(self.predicate(self.child))
-        above = self.private(self.parent) if self.rng.random() < 0.5 else self.parent.columns
-        unequal = self.blocks.joins.unequal_pair(above, self.private(self.child))
-        if unequal is not None and self.rng.random() < 0.4:
+        above = self.private(self.parent) if self.rng.random() < 0.8 else self.parent.columns
+        below = self.private(self.child) if self.rng.random() < 0.5 else self.child.columns
+        unequal = self.blocks.joins.unequal_pair(above, below)
+        if unequal is not None and self.rng.random() < 0.6:
             self.blocks.tags.add("correlated on an inequality")
             tests.append(unequal)
         word = self.rng.choice(("EXISTS", "NOT EXISTS"))
@@ -109,18 +115,22 @@ class Motifs(Shapes):
 
     def conditioned(self) -> Block:
         """Children with their parents, where a private column and one of the other side meet a condition."""
+        pairs = self._along(self.child, self.parent)
+        joined = {var for pair in pairs for var in pair}
         sides = (self.child, self.parent) if self.rng.random() < 0.7 else (self.parent, self.child)
-        unequal = self.blocks.joins.unequal_pair(self.private(sides[0]), sides[1].columns)
+        mine, theirs = self.private(sides[0]), sides[1].columns
+        free = [tuple(var for var in side if var not in joined) for side in (mine, theirs)]
+        unequal = self.blocks.joins.unequal_pair(free[0] or mine, free[1] or theirs)
         if unequal is None:
             return self.paired()
         kind = self.rng.choice(("JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
         self.blocks.tags |= {kind, "ON with more than equalities"}
-        on = " AND ".join([*equal(self._along(self.child, self.parent)), unequal])
+        on = " AND ".join([*equal(pairs), unequal])
         left, right = (
             (self.parent, self.child) if kind == "RIGHT JOIN" else (self.child, self.parent)
         )
-        scope = (*self.child.columns, *self.parent.columns, *self.parent.columns)
-        return Block(f"{left.text} {kind} {right.text} ON {on}", scope, ())
+        scope = (*self.child.columns, *self.parent.columns)
+        return Block(f"{left.text} {kind} {right.text} ON {on}", scope, (), sides[1].columns)
 
     def padded(self) -> Block:
         """Children, or those that pass a filter, with what a subquery says of their parents."""
@@ -132,8 +142,8 @@ class Motifs(Shapes):
         )
         self.blocks.tags |= {kind, "join of a subquery"}
         left, right = (some, child) if kind == "RIGHT JOIN" else (child, some)
-        scope = (*child.columns, *some.columns, *some.columns)
-        return Block(f"{left.text} {kind} {right.text} ON {on}", scope, ())
+        scope = (*child.columns, *some.columns)
+        return Block(f"{left.text} {kind} {right.text} ON {on}", scope, (), some.columns)
 
     def _subquery(self) -> Relation:
         """The parents, or those that pass a filter; or all, in a form that hangs on no single row."""

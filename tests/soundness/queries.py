@@ -146,7 +146,7 @@ Keys: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _keys(rng: Random, tags: set[str], expressions: Expressions, block: Block) -> Keys:
-    wanted = rng.choice((0, 0, 1, 1, 1, 2))
+    wanted = rng.choice((0, 1, 1, 1, 2) if block.groups else (0, 0, 1, 1, 1, 2))
     tags.add("outer GROUP BY" if wanted else "no GROUP BY")
     drawn = [_key(rng, tags, expressions, block) for _ in range(wanted)]
     limits = tuple(limit for _, limit in drawn if limit)
@@ -157,9 +157,9 @@ def _key(
     rng: Random, tags: set[str], expressions: Expressions, block: Block
 ) -> tuple[str, str | None]:
     """A key, and the condition that lists its groups if there is one."""
-    if rng.random() < 0.2:
+    if rng.random() < 0.15:
         return expressions.group_key(block.scope), None
-    var = rng.choice(block.scope)
+    var = rng.choice(block.groups if block.groups and rng.random() < 0.7 else block.scope)
     if rng.random() < (0.7 if var.unlisted else 0.08):
         tags.add("bins of an IN list")
         return var.text, expressions.in_list(var, negated=False)

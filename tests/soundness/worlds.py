@@ -62,7 +62,7 @@ def random_table(rng: Random, name: str, parents: dict[str, Table]) -> Table:
     table = Table(name, key, tuple(columns), tuple(references))
     rows = rng.choice((2, 3, 4)) if rng.random() < 0.6 else None
     frequencies = _frequencies(rng, table)
-    cut = rng.choice(frequencies)[0] if frequencies and rng.random() < 0.18 else ()
+    cut = rng.choice(frequencies)[0] if frequencies and rng.random() < 0.3 else ()
     return Table(name, key, tuple(columns), tuple(references), frequencies, rows, cut)
 
 
@@ -167,5 +167,5 @@ def _random_label(rng: Random, table: Table, labels: dict[str, Label]) -> Label:
         some = frozenset(column for column in free if rng.random() < 0.5) | forced
         choices += [frozenset(some or {rng.choice(free)})] * 2 + [frozenset(free)] * 2
     if not forced:
-        choices += ["pub", "pub"]
+        choices += ["pub", "pub", "pub"]
     return rng.choice(choices)
