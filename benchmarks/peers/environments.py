@@ -6,6 +6,7 @@ import subprocess
 import sys
 import venv
 from dataclasses import dataclass
+from importlib.metadata import version as importlib_version
 from pathlib import Path
 
 ADAPTERS = Path(__file__).parent / "adapters"
@@ -13,18 +14,25 @@ ADAPTERS = Path(__file__).parent / "adapters"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
+    """The first of `packages` is the peer itself. `alone`: dp4sql with one kind of people to protect."""
+
     name: str
     adapter: str
     packages: tuple[str, ...]
+    alone: bool = False
 
     @property
     def program(self) -> Path:
         return ADAPTERS / f"{self.adapter}.py"
 
+    @property
+    def version(self) -> str:
+        return self.packages[0].partition("==")[2] if self.packages else importlib_version("dp4sql")
 
-OURS = Peer("dp4sql", "ours", ())
+
 PEERS = (
-    OURS,
+    Peer("dp4sql", "ours", ()),
+    Peer("dp4sql (the peers' policy)", "ours", (), alone=True),
     Peer("Qrlew", "qrlew", ("pyqrlew==0.9.27", "sqlalchemy>=2", "psycopg2-binary")),
     Peer("SmartNoise SQL", "smartnoise", ("smartnoise-sql==1.0.10", "psycopg2-binary")),
     Peer(

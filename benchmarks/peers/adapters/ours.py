@@ -16,19 +16,23 @@ import dp4sql
 from dp4sql.settings import Settings
 
 
-def unlimited(path: str) -> dict[str, Any]:
-    """The policy file without budgets: what is compared is the error at one price, asked many times."""
+def unlimited(path: str, entity: str | None) -> dict[str, Any]:
+    """The policy file without budgets: what is compared is the error at one price, asked many times.
+    Where `entity` is given, it alone is protected, and tables of others are public."""
     content: dict[str, Any] = yaml.safe_load(Path(path).read_text())
-    for policy in content["policies"].values():
+    kept = {n: p for n, p in content["policies"].items() if entity in (None, p["entity"])}
+    for policy in kept.values():
         policy.pop("budget", None)
-    return content
+        if entity is not None:
+            policy["labels"] = dict.fromkeys(content["tables"], "pub") | policy["labels"]
+    return {**content, "policies": kept}
 
 
 def main() -> None:
     given = job()
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
         pipeline = dp4sql.open_pipeline(
-            policy=unlimited(given["policy"]),
+            policy=unlimited(given["policy"], given["entity"]),
             database=given["url"],
             ledger=Path(folder) / "ledger.sqlite",
         )
