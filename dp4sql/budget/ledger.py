@@ -271,6 +271,12 @@ class Ledger:
         with self._lock, self._transaction(durable=False):
             pass
 
+    def probe(self) -> None:
+        """LedgerBroken where no charge could be written now: it writes something, and takes it away."""
+        with self._lock, self._transaction(durable=False):
+            self._database.run("INSERT INTO uses VALUES (?, 'probe', '', '', 0)", self._now())
+            self._database.run("DELETE FROM uses WHERE key = 'probe'")
+
     def entries(self, limit: int | None = None) -> list[Entry]:
         """Newest last; the last `limit` when one is given."""
         most = "" if limit is None else f" LIMIT {int(limit)}"

@@ -82,7 +82,7 @@ class Health:
         pipeline = self._server.served.pipeline
         found = {
             "engine": await _state(pipeline.backend.ping()),
-            "ledger": await _state(asyncio.to_thread(pipeline.ledger.refresh)),
+            "ledger": await _state(asyncio.to_thread(pipeline.ledger.probe)),
         }
         well = all(state == "ok" for state in found.values())
         body = "".join(f"{part}: {state}\n" for part, state in found.items())

@@ -134,3 +134,9 @@ def test_a_ledger_of_before_there_were_seals_opens(where: Where, tamper: Tamper)
     assert KeptAnswers(where).find("k") == "one"
     with pytest.raises(LedgerBroken):
         open_database(where).run("SELECT * FROM kept")
+
+
+def test_a_probe_leaves_nothing_behind(ledger: Ledger, kept: KeptAnswers) -> None:
+    ledger.probe()
+    assert not kept.uses()
+    assert ledger.verify() == 0
