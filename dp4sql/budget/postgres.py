@@ -7,6 +7,7 @@ keep what it has committed: one that runs with fsync off is refused.
 from __future__ import annotations
 
 import logging
+import select
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,7 +45,7 @@ class Postgres:
     """`url`: postgresql://USER@HOST/DATABASE; the user may create a schema there, or one that has it."""
 
     def __init__(self, url: str, *, create: bool = True) -> None:
-        self._url, self._lock = url, threading.RLock()
+        self._url, self._lock, self._inside = url, threading.RLock(), False
         self.name = "on its Postgres server"
         self._db = self._connect()
         with self._errors("cannot be opened"), self._db.transaction():
@@ -78,14 +79,19 @@ class Postgres:
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
         with self._lock, self._errors("cannot be written"):
             self._revive()
-            with self._db.transaction():
-                self._db.execute(f"SET LOCAL synchronous_commit = {'on' if durable else 'off'}")
-                self._db.execute("SELECT FROM head FOR UPDATE")
-                yield
+            self._inside = True
+            try:
+                with self._db.transaction():
+                    self._db.execute(f"SET LOCAL synchronous_commit = {'on' if durable else 'off'}")
+                    self._db.execute("SELECT FROM head FOR UPDATE")
+                    yield
+            finally:
+                self._inside = False
 
     def run(self, sql: str, *values: object) -> list[Row]:
         with self._lock, self._errors("cannot be used"):
-            self._revive()
+            if not self._inside:
+                self._revive()
             found = self._db.execute(sql.replace("?", "%s").encode(), values)
             return found.fetchall() if found.description else []
 
@@ -101,6 +107,10 @@ class Postgres:
             self._db.close()
 
     def _revive(self) -> None:
+        """A new connection where the old one is gone, also if nobody has noticed: what the server sends
+        unasked is mostly that it ends."""
+        if not self._db.closed and select.select([self._db.fileno()], [], [], 0)[0]:
+            self._db.close()
         if self._db.closed:
             self._db = self._connect()
 

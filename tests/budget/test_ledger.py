@@ -194,16 +194,34 @@ def test_a_server_that_may_lose_what_it_commits_is_refused() -> None:
         asyncio.run(running.stop())
 
 
-def test_a_lost_connection_costs_one_answer(postgres: str) -> None:
-    ledger = Ledger(postgres)
-    spend(ledger)
+def end(postgres: str) -> None:
+    sql = "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE application_name = %s"
     with psycopg.connect(postgres, autocommit=True) as db:
-        db.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'dp4sql ledger'"
-        )
+        assert db.execute(sql, ("dp4sql ledger",)).fetchall()
+
+
+def test_a_connection_that_the_server_ended_is_made_anew(postgres: str) -> None:
+    """Its server was restarted, or somebody lost patience with it: the next charge goes through."""
+    ledger = Ledger(postgres)
+    for spends in (1, 2, 3):
+        spend(ledger, charge(budget=None))
+        assert ledger.spent("db", "student", "student") == spends * TENTH
+        end(postgres)
+
+
+def test_a_connection_that_ends_within_a_transaction_charges_nothing(postgres: str) -> None:
+    ledger = Ledger(postgres)
+    spend(ledger, charge(budget=None))
+
+    def interrupted() -> None:
+        with ledger._transaction(durable=True):
+            end(postgres)
+            ledger._database.run("DELETE FROM uses")
+
     with pytest.raises(LedgerBroken):
-        spend(ledger)
-    spend(ledger)
+        interrupted()
+    assert Ledger(postgres).verify() == 1
+    spend(ledger, charge(budget=None))
     assert ledger.spent("db", "student", "student") == 2 * TENTH
 
 

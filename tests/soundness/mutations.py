@@ -122,7 +122,6 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("L2: a value that changes where it is", "return max(2 * once, whole)", "return 2 * once"),
         ("L2: slots move apart", "slots = times(n, plus(", "slots = times(1, plus("),
         ("L2: one group has one row of an entity", "known.append(times(bound, reach(summand), together))", "known.append(times(bound, reach(summand)))"),
-        ("L2: rows of one table alone change", "plus(*(deriver.facts.freq(base, on | o", "least(*(deriver.facts.freq(base, on | o"),
         ("L2: whatever moves comes or goes", 'if all(term.kind == "Del" for term in terms) or all(term.kind == "Add" for term in terms):', "if True:"),
     ),
     *_in(
