@@ -169,7 +169,11 @@ class Watched:
             outcome = (released.columns, len(released.rows), keys)
             notices = released.notices
         entries = self.pipeline.ledger.entries()[before:]
-        charges = tuple((e.kind, e.policy, e.epsilon, e.derivation) for e in entries)
+        # What ends a statement has digests of its noisy values.
+        charges = tuple(
+            (e.kind, e.policy, e.epsilon, e.derivation if e.kind == "charge" else "")
+            for e in entries
+        )
         return Seen(outcome, notices, charges, tuple(self.asked))
 
 
