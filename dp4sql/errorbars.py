@@ -21,10 +21,29 @@ from dp4sql.algebra.types import DOUBLE, NUMBERS, Value
 from dp4sql.backends.duckdb import Scratch
 from dp4sql.mechanisms.explain import report
 from dp4sql.mechanisms.lineage import Lineage, Output, Source
+from dp4sql.mechanisms.release import Measured
 from dp4sql.mechanisms.replicas import Identifier, Ids, NotSimulated, Replicator, loosened
-from dp4sql.mechanisms.simulate import CONFIDENCE, draws_for, half_widths, replicas, rounded
+from dp4sql.mechanisms.simulate import (
+    CELLS,
+    CONFIDENCE,
+    computable,
+    draws_for,
+    half_widths,
+    replicas,
+    rounded,
+)
 from dp4sql.mechanisms.stages import Plan, Price, Release, ScalarStage
-from dp4sql.postprocess import Rows, Run, chosen, evaluate, fitted, scratch_type, table
+from dp4sql.postprocess import (
+    Rows,
+    Run,
+    by_engine,
+    chosen,
+    evaluate,
+    fitted,
+    formulas,
+    scratch_type,
+    table,
+)
 from dp4sql.rows import OutputColumn
 from dp4sql.settings import Settings
 from dp4sql.sql.dialects import DUCKDB
@@ -148,11 +167,10 @@ class Answer:
     def _simulate(self, run: Run) -> tuple[Rows, Widths]:
         """An answer that is paid for does not fail because of its error bars."""
         final = self._plan.final
-        direct = chosen(final, [id for id, _ in self._ids])
         try:
-            if self._simulated and direct is None:
+            widths: Widths | None = self._by_bins(run) if self._simulated else {}
+            if widths is None:
                 return self._combined(run)
-            widths = self._direct(run, *direct) if self._simulated and direct else {}
         except NotSimulated as reason:
             log.info("half-widths were not simulated: %s", reason)
             widths = {}
@@ -161,26 +179,31 @@ class Answer:
             widths = {}
         return evaluate(self._scratch, final, self._ids, run), widths
 
-    def _direct(self, run: Run, index: int, picked: list[int]) -> Widths:
-        """Rows are bins: each column's formula alone."""
-        release = self._plan.stages[index]
-        assert isinstance(release, Release)
-        names = {i: release.columns[picked[i]][0] for i in self._simulated}
-        bins = len(run.tables[index][1])
-        every = 1 if self._settings.error_columns else -(-bins // SAMPLE)
-        found = half_widths(
-            release,
-            run.measured[index],
-            self._scales(index, release),
-            list(names.values()),
-            max(1, every),
-        )
-        return {i: found[name] for i, name in names.items()}
+    def _by_bins(self, run: Run) -> Widths | None:
+        """Where rows are the bins of one release: arithmetic on arrays. None where they are more than that."""
+        ids = [id for id, _ in self._ids]
+        found, choice = formulas(self._plan.final, ids), chosen(self._plan.final, ids)
+        if found is None:
+            return None
+        release, asked = self._plan.stages[found.stage], self._settings.error_columns
+        wanted = {i: found.outputs[i] for i in self._simulated}
+        if not isinstance(release, Release) or not all(
+            computable(release, expr) for expr in wanted.values()
+        ):
+            return None
+        if choice is None and (asked or found.part != slice(None)):
+            return None  # Which row is which bin, the engine knows.
+        measured, rows = run.measured[found.stage], run.tables[found.stage][1]
+        places = choice.places(rows) if choice else range(len(rows))
+        shown = Measured((), [[values[p] for p in places] for values in measured.noisy])
+        every = 1 if asked else max(1, -(-len(places) // SAMPLE))
+        scales = self._scales(found.stage, release)
+        return half_widths(release, shown, scales, wanted, every, CELLS if asked else NOTICE_CELLS)
 
     def _combined(self, run: Run) -> tuple[Rows, Widths]:
         """The answer with the identity of its rows, and the half-widths by that identity."""
         tree, identity = Identifier().identified(self._plan.final)
-        every = evaluate(self._scratch, tree, (*self._ids, *identity), run)
+        every = by_engine(self._scratch, tree, (*self._ids, *identity), run)
         width = len(self._ids)
         found = self._simulation(run, tree, identity)
         none = (None,) * len(self._simulated)

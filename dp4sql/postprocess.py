@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from dp4sql.algebra.expr import Col, Interval_
-from dp4sql.algebra.nodes import Fetched, Node, Project
-from dp4sql.algebra.types import INTEGERS, Type, Value
+from dp4sql.algebra.expr import Col, Expr, Interval_, rewrite
+from dp4sql.algebra.nodes import Fetched, Limit, Node, Project, Sort
+from dp4sql.algebra.types import INTEGERS, UNKNOWN, Type, Value
 from dp4sql.backends.duckdb import Scratch
 from dp4sql.mechanisms.release import Measured, fit
 from dp4sql.mechanisms.stages import Release
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.render import Renderer
+
+SORTED_HERE: Final = 2000
+"""More rows are sorted by the engine: Python would keep all sessions waiting."""
+ORDERED: Final = INTEGERS | {"numeric", "boolean", "date", "text", "character varying", "character"}
+"""Types whose values Python orders as the engine does: texts by code points, which is UTF-8's order."""
 
 Rows: TypeAlias = list[tuple[Value, ...]]
 Ids: TypeAlias = tuple[tuple[str, Type], ...]
@@ -30,11 +36,16 @@ class Run:
 
 
 def evaluate(scratch: Scratch, node: Node, outputs: Ids, run: Run) -> Rows:
-    """The rows of `node`; a plain choice of columns needs no engine."""
+    """The rows of `node`; a plain choice of columns and rows needs no engine."""
     direct = chosen(node, [id for id, _ in outputs])
-    if direct is not None:
-        stage, indices = direct
-        return [tuple(row[i] for i in indices) for row in run.tables[stage][1]]
+    rows = run.tables[direct.stage][1] if direct else []
+    if direct and (not direct.order or len(rows) <= SORTED_HERE):
+        return direct.of(rows)
+    return by_engine(scratch, node, outputs, run)
+
+
+def by_engine(scratch: Scratch, node: Node, outputs: Ids, run: Run) -> Rows:
+    """The same, whatever `node` is. Rows of stages have a number after their own columns."""
     names = tuple((id, f"c{i}") for i, (id, _) in enumerate(outputs))
     sql = Renderer(DUCKDB, run.constants).statement(node, names)
     rows = scratch.evaluate({f"stage{i}": table(*t) for i, t in run.tables.items()}, sql)
@@ -57,19 +68,86 @@ def fitted(rows: Rows, outputs: Ids) -> Rows:
     return [tuple(fit(v, type) for v, (_, type) in zip(row, outputs, strict=True)) for row in rows]
 
 
-def chosen(node: Node, wanted: list[str]) -> tuple[int, list[int]] | None:
-    """The stage and its columns, when `node` only picks and renames columns of one stage."""
+@dataclass(frozen=True, slots=True)
+class Formulas:
+    """Rows of one stage, sorted by (column, descending, nulls first) and then a part of them: an
+    expression over the stage's columns for each output."""
+
+    stage: int
+    columns: Ids
+    outputs: tuple[Expr, ...]
+    order: tuple[tuple[Expr, bool, bool], ...]
+    part: slice
+
+
+def formulas(node: Node, wanted: Sequence[str]) -> Formulas | None:
+    """None where more than projections stands between the rows of a stage and ORDER BY and LIMIT."""
+    part = slice(None)
+    order: tuple[tuple[str, bool, bool], ...] = ()
+    if isinstance(node, Limit):
+        end = None if node.count is None else node.offset + node.count
+        part, node = slice(node.offset, end), node.child
+    if isinstance(node, Sort):
+        order, node = node.keys, node.child
+    exprs: list[Expr] = [Col(id, UNKNOWN) for id in (*wanted, *(id for id, _, _ in order))]
     while isinstance(node, Project):
-        passed = dict(node.outputs)
-        picked = [passed[id] for id in wanted]
-        if not all(isinstance(expr, Col) for expr in picked):
-            return None
-        wanted = [expr.id for expr in picked if isinstance(expr, Col)]
+        below = dict(node.outputs)
+        exprs = [inlined(expr, below) for expr in exprs]
         node = node.child
     if not isinstance(node, Fetched):
         return None
-    index = [id for id, _ in node.columns]
-    return node.stage, [index.index(id) for id in wanted]
+    typed = {id: Col(id, type) for id, type in node.columns}
+    outputs = [inlined(expr, typed) for expr in exprs]
+    sort = tuple(
+        (expr, descending, first)
+        for expr, (_, descending, first) in zip(outputs[len(wanted) :], order, strict=True)
+    )
+    return Formulas(node.stage, node.columns, tuple(outputs[: len(wanted)]), sort, part)
+
+
+def inlined(expr: Expr, names: Mapping[str, Expr]) -> Expr:
+    return rewrite(expr, lambda part: names[part.id] if isinstance(part, Col) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`Formulas` that only pick: by places in a row."""
+
+    stage: int
+    indices: tuple[int, ...]
+    order: tuple[tuple[int, bool, bool], ...]
+    part: slice
+
+    def places(self, rows: Rows) -> Sequence[int]:
+        """Which rows, in their order."""
+        found: Sequence[int] = range(len(rows))
+        for i, descending, first in reversed(self.order):
+            null = [place for place in found if rows[place][i] is None]
+            rest = [place for place in found if rows[place][i] is not None]
+            # What is compared has a type that Python orders as SQL does.
+            rest.sort(key=lambda place: rows[place][i], reverse=descending)  # type: ignore[arg-type,return-value]
+            found = [*null, *rest] if first else [*rest, *null]
+        return found[self.part]
+
+    def of(self, rows: Rows) -> Rows:
+        if not self.order and self.part == slice(None):
+            return [tuple(row[i] for i in self.indices) for row in rows]
+        return [tuple(rows[place][i] for i in self.indices) for place in self.places(rows)]
+
+
+def chosen(node: Node, wanted: Sequence[str]) -> Choice | None:
+    """The stage and its columns, when `node` only picks, renames and sorts columns of one stage."""
+    found = formulas(node, wanted)
+    if found is None:
+        return None
+    places = {id: i for i, (id, _) in enumerate(found.columns)}
+    if not all(isinstance(expr, Col) for expr in found.outputs):
+        return None
+    if not all(isinstance(key, Col) and key.type.kind in ORDERED for key, _, _ in found.order):
+        return None
+    picked = tuple(places[expr.id] for expr in found.outputs if isinstance(expr, Col))
+    order = tuple((places[k.id], d, first) for k, d, first in found.order if isinstance(k, Col))
+    return Choice(found.stage, picked, order, found.part)
 
 
 def table(columns: Ids, rows: Rows) -> tuple[list[str], list[list[str | None]]]:

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
+from dp4sql.algebra.expr import Call, Col, Expr, Lit
+from dp4sql.algebra.types import INTEGERS
+from dp4sql.errors import InternalError
 from dp4sql.mechanisms.measure import Column
 from dp4sql.mechanisms.release import Measured, decision
 from dp4sql.mechanisms.stages import Measurement, Release
@@ -118,24 +122,70 @@ def half_widths(
     release: Release,
     found: Measured,
     scales: Sequence[Fraction],
-    wanted: Sequence[str],
+    wanted: Mapping[int, Expr],
     every: int = 1,
-) -> Mapping[str, list[float | None]]:
-    """Half-widths of released columns as they are, for each bin (or each `every`-th), in blocks."""
+    cells: int = CELLS,
+) -> Mapping[int, list[float | None]]:
+    """Half-widths of formulas over released columns, for each bin (or each `every`-th), in blocks."""
     most = {c.agg.id: _most(c, release.measurements) for c in release.built}
     bins = len(found.noisy[0]) if found.noisy else 0
-    draws = draws_for(-(-bins // every))
-    widths: dict[str, list[float | None]] = {column: [] for column in wanted}
+    draws = draws_for(-(-bins // every), cells)
+    widths: dict[int, list[float | None]] = {key: [] for key in wanted}
     for start in range(0, bins, BLOCK * every):
         part = slice(start, start + BLOCK * every, every)
         columns = replicas(release, found, scales, draws, part)
-        for column in wanted:
-            values = columns[column]
-            away = np.quantile(np.abs(values[1:] - values[0]), CONFIDENCE, axis=0)
-            widths[column] += [
-                None if np.isnan(w) else rounded(min(float(w), most[column])) for w in away
-            ]
+        for key, expr in wanted.items():
+            cap = most[expr.id] if isinstance(expr, Col) else math.inf
+            with np.errstate(divide="ignore", invalid="ignore"):
+                far = away(_values(expr, columns))
+            widths[key] += [None if np.isnan(w) else rounded(min(float(w), cap)) for w in far]
     return widths
+
+
+def away(values: Any) -> Any:
+    """By bin, how far 95 % of draws lie from what was released at most; NaN where most have no value."""
+    found = np.abs(values[1:] - values[0])
+    known = np.isfinite(found)
+    if known.all():
+        return np.quantile(found, CONFIDENCE, axis=0)
+    few = known.sum(axis=0) * 2 <= len(found)
+    found[~known] = np.nan
+    found[:, few] = 0
+    return np.where(few, np.nan, np.nanquantile(found, CONFIDENCE, axis=0))
+
+
+def computable(release: Release, expr: Expr) -> bool:
+    """Whether `expr` is arithmetic over what is released here, which floats do as well as SQL's numbers."""
+    match expr:
+        case Col(id):
+            return any(column.agg.id == id for column in release.built)
+        case Lit(value):
+            return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        case Call("+" | "-" | "*", (a, b)):
+            return computable(release, a) and computable(release, b)
+        case Call("/", (a, b), type):
+            inexact = type.kind not in INTEGERS
+            return inexact and computable(release, a) and computable(release, b)
+        case _:
+            return False
+
+
+def _values(expr: Expr, columns: Mapping[str, Any]) -> Any:
+    match expr:
+        case Col(id):
+            return columns[id]
+        case Lit(value):
+            return float(value)  # type: ignore[arg-type]
+        case Call("+", (a, b)):
+            return _values(a, columns) + _values(b, columns)
+        case Call("-", (a, b)):
+            return _values(a, columns) - _values(b, columns)
+        case Call("*", (a, b)):
+            return _values(a, columns) * _values(b, columns)
+        case Call("/", (a, b)):
+            return np.divide(_values(a, columns), _values(b, columns))
+        case _:
+            raise InternalError("a formula that is not computable here")
 
 
 def rounded(width: float) -> float:
