@@ -21,6 +21,8 @@ from dp4sql.cli import main
 from dp4sql.data import tpch
 from dp4sql.data.shipped import policy_file
 from dp4sql.errors import InvalidParameter
+from dp4sql.preparation import explain
+from dp4sql.sql.dialects import DIALECTS, Dialect
 
 ANSWERED = {1, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 16, 17, 19, 22}
 
@@ -51,6 +53,13 @@ def test_without_noise_the_private_answers_are_the_plain_ones(
     assert answered.keys() == ANSWERED
     assert {n: m.errors for n, m in answered.items() if max(m.errors[0], default=0) > 1e-6} == {}
     assert all(m.seconds[0]["read"] > 0 for m in answered.values())
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+def test_what_is_answered_is_answered_on_every_engine(dialect: Dialect) -> None:
+    policies = dp4sql.load_policy(policy_file("tpch"))
+    for query in (q for q in tpch_queries() if int(q.name[1:]) in ANSWERED):
+        assert explain(policies, query.sql, dialect=dialect).reads, query.name
 
 
 @pytest.fixture(scope="module")
