@@ -17,7 +17,16 @@ from typing import TypeAlias
 from dp4sql.algebra.digits import fits, width
 from dp4sql.algebra.expr import Call, Case, Cast, Col, Constant, Expr, In, Lit, Over, Scalar
 from dp4sql.algebra.functions import FUNCTIONS, PARTS
-from dp4sql.algebra.types import FLOATS, INTEGERS, NUMBERS, TEXTS, TIMES, Type, Value
+from dp4sql.algebra.types import (
+    FLOATS,
+    INTEGERS,
+    LIMITS,
+    NUMBERS,
+    TEXTS,
+    TIMES,
+    Type,
+    Value,
+)
 
 Range: TypeAlias = tuple[Fraction | None, Fraction | None]
 ANY: Range = (None, None)
@@ -64,6 +73,22 @@ def number(value: Value) -> Fraction | None:
             return Fraction((value - EPOCH).days)
         case _:
             return None
+
+
+def holds(type: Type, value: Value) -> bool:
+    """Whether a column of `type` can have this very value."""
+    if type.kind in TEXTS and isinstance(value, str):
+        return type.length is None or len(value) <= type.length
+    if type.kind not in INTEGERS | {"numeric"}:
+        return True
+    point = number(value)
+    if point is None:
+        return False
+    if type.kind == "numeric" and type.precision is None:
+        return True
+    most = LIMITS[type.kind] if type.precision is None else 10**type.precision
+    steps: Fraction = point * 10 ** (type.scale or 0)
+    return steps.denominator == 1 and -most <= steps < most
 
 
 def hull(*ranges: Range) -> Range:

@@ -29,6 +29,7 @@ from dp4sql.algebra.schema import Column, ForeignKey
 from dp4sql.algebra.types import BOOLEAN, INTEGERS, Type, Value
 from dp4sql.errors import NoBins
 from dp4sql.infer.facts import Facts
+from dp4sql.infer.ranges import holds
 from dp4sql.mechanisms.origin import Origin, origin
 from dp4sql.mechanisms.refusals import no_bins
 from dp4sql.policy.labels import PolicySet
@@ -137,13 +138,18 @@ class BinFinder:
         return source[1].name in self.policies.public_columns(source[0].table.name)
 
     def _listed(self, expr: Expr) -> tuple[Value, ...] | None:
-        """Values that a condition of the query limits `expr` to."""
+        """Values that a condition of the query limits `expr` to, of those that its type can have."""
         for part in self.origin.conditions:
             match part:
                 case In(arg, options) if arg == expr:
-                    return tuple(dict.fromkeys(o.value for o in options if o.value is not None))
-                case Call("=", (arg, Lit(value))) if arg == expr and value is not None:
-                    return (value,)
+                    values = tuple(option.value for option in options)
+                case Call("=", (arg, Lit(value))) if arg == expr:
+                    values = (value,)
+                case _:
+                    continue
+            held = [v for v in values if v is not None and holds(expr.type, v)]
+            if held:
+                return tuple(dict.fromkeys(held))
         return None
 
     def _values(self, key: str, values: tuple[Value, ...], type: Type) -> Expr:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from dp4sql.algebra.digits import width
 from dp4sql.algebra.expr import Call, Col, walk
 from dp4sql.algebra.nodes import Project, Scan, Select, columns
-from dp4sql.algebra.types import Type
 from dp4sql.infer.facts import Facts
 from dp4sql.infer.ranges import Fact
 from dp4sql.mechanisms.holding import firm
@@ -17,6 +16,7 @@ from dp4sql.mechanisms.measure import decimal
 from dp4sql.mechanisms.stages import Release
 from dp4sql.mechanisms.summing import added, measured
 from dp4sql.sql.dialects import Dialect
+from dp4sql.sql.numbers import finite
 from dp4sql.sql.render import Block, Renderer
 
 
@@ -185,8 +185,8 @@ def histogram_sql(
     block = renderer.block(release.node.child)
     keys = _keys(release, renderer, block)
     top = rank.candidates - 1
-    double = dialect.type_name(Type("double precision"))
-    value = f"CAST({block.names[q.arg]} AS {double})"
+    column = Col(q.arg, dict(columns(release.node.child))[q.arg])
+    value = finite(column, block.names[q.arg], dialect)
     place = f"FLOOR(({value} - {decimal(rank.first):f}) / {decimal(rank.step):f} + 0.5)"
     bucket = f"CASE WHEN {place} < 0 THEN 0 WHEN {place} > {top} THEN {top} ELSE {place} END"
     items = [f"{text} AS k{i}" for i, text in enumerate(keys)]

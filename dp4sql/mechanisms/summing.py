@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dp4sql.algebra.digits import width
-from dp4sql.algebra.expr import Expr
+from dp4sql.algebra.expr import Col, Expr
 from dp4sql.algebra.nodes import Aggregate, Project, columns
 from dp4sql.algebra.types import INTEGERS, Type
 from dp4sql.errors import InternalError, Refused
@@ -16,6 +16,7 @@ from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.holding import Held, firm, held, summand
 from dp4sql.mechanisms.measure import Quantity, decimal
 from dp4sql.sql.dialects import Dialect
+from dp4sql.sql.numbers import finite
 from dp4sql.sql.render import Renderer
 
 
@@ -96,7 +97,7 @@ def _summed(
     if exact is None and exact_sum(q, type) and _is_double(q, type, node) and _reach(q) < 2**50:
         # Casts of doubles to decimals are slow. Whole steps are exact below 2^53, and so is the way back.
         scale = type.scale or 0
-        total = f"{word}{renderer.dialect.summed(_on_grid(q.unit, value, renderer.dialect))})"
+        total = f"{word}{renderer.dialect.summed(_on_grid(q, type, value, renderer.dialect))})"
         step = f"CAST({decimal(q.unit):f} AS DECIMAL({scale},{scale}))"
         return f"CAST({total} AS DECIMAL({38 - scale},0)) * {step}"
     placed = exact is not None and _on_its_grid(exact, type, renderer.dialect)
@@ -141,13 +142,13 @@ def _squared(
         _check_grid(q, reach)
     base = replace(q, kind="sum", low=-reach, high=reach)
     value = renderer.expr(summand(base, type, node, facts), names)
-    whole = _on_grid(q.unit, value, renderer.dialect)
+    whole = _on_grid(q, type, value, renderer.dialect)
     return f"{whole} * {whole}"
 
 
-def _on_grid(unit: Fraction, value: str, dialect: Dialect) -> str:
-    double = dialect.type_name(Type("double precision"))
-    return _whole(f"CAST({value} AS {double}) / {decimal(unit):f}", dialect)
+def _on_grid(q: Quantity, type: Type, value: str, dialect: Dialect) -> str:
+    assert q.arg is not None
+    return _whole(f"{finite(Col(q.arg, type), value, dialect)} / {decimal(q.unit):f}", dialect)
 
 
 def _whole(value: str, dialect: Dialect) -> str:
@@ -159,9 +160,9 @@ def exact_sum(q: Quantity, type: Type) -> bool:
     """Whether the engine can sum the values themselves: they lie on the grid."""
     if type.kind in INTEGERS:
         return q.unit.denominator == 1 and q.unit == 1
-    return (
-        type.kind == "numeric" and type.scale is not None and q.unit == Fraction(1, 10**type.scale)
-    )
+    if type.kind != "numeric" or type.scale is None or type.scale > 18:
+        return False
+    return q.unit == Fraction(1, 10**type.scale)
 
 
 def _gridded(q: Quantity, type: Type, value: str, dialect: Dialect, *, placed: bool) -> str:
@@ -180,7 +181,7 @@ def _gridded(q: Quantity, type: Type, value: str, dialect: Dialect, *, placed: b
     if q.unit == 1 and type.kind == "numeric" and type.precision is not None:
         return dialect.summed(_whole(value, dialect))
     _check_grid(q, reach)
-    return dialect.summed(_on_grid(q.unit, value, dialect))
+    return dialect.summed(_on_grid(q, type, value, dialect))
 
 
 def _check_grid(q: Quantity, reach: int) -> None:

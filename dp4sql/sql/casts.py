@@ -47,7 +47,8 @@ def _unsafe(source: Type, target: Type) -> Unsupported:
 
 
 def _to_text(arg: Expr, text: str, target: Type, dialect: Dialect) -> str:
-    if arg.type.kind in FLOATS or (arg.type.kind == "numeric" and arg.type.scale is None):
+    sized = arg.type.scale is not None and width(arg) is not None
+    if arg.type.kind in FLOATS or (arg.type.kind == "numeric" and not sized):
         raise Unsupported(
             f"engines write {arg.type.kind} values differently as text",
             hint="Cast to numeric(p, s) first, or ROUND to a number of digits.",

@@ -12,14 +12,17 @@ from typing import Final
 
 from dp4sql.algebra.digits import MAX_DIGITS, together, width
 from dp4sql.algebra.expr import Call, Expr, Lit
-from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, Type
+from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, Kind, Type
 from dp4sql.errors import Unsupported
 from dp4sql.sql.dialects import Dialect
 
+LARGE: Final = "1e300"
+SMALL: Final = "1e-300"
 SUMMABLE: Final = "8e307"
 FACTOR: Final = ("1e-150", "1e150")
 FAR: Final = ("1e-260", "1e260")
 REAL: Final = ("1.1754944e-38", "3.4028234e38")
+DOUBLES: Final = frozenset({"+", "-", "*", "/", "%", "sqrt", "ln", "exp", "power"})
 MAX_TEXT: Final = 20_000
 SHORT: Final = 18
 
@@ -78,10 +81,14 @@ def _roomy(arg: Expr, text: str, dialect: Dialect) -> str:
 
 def alike(args: Sequence[Expr], texts: list[str], dialect: Dialect) -> list[str]:
     """Exact numbers as they meet in a comparison or a CASE: in double precision where no exact type of the
-    engine holds all of them, for DuckDB's own conversion would fail on some."""
+    engine holds all of them, for DuckDB's own conversion would fail on some. Beside floating point Postgres
+    converts them, and fails on those that no float holds."""
+    if dialect.name == "postgres":
+        floats = _floats(args)
+        return [_beside(arg, t, floats, dialect) for arg, t in zip(args, texts, strict=True)]
     kinds = {arg.type.kind for arg in args} - {"unknown"}
     exact = "numeric" in kinds and kinds <= INTEGERS | {"numeric"}
-    if dialect.name == "postgres" or not exact or together(args) is not None:
+    if not exact or together(args) is not None:
         return texts
     return [
         text if isinstance(arg, Lit) and arg.value is None else to_double(arg, text, dialect)
@@ -106,6 +113,26 @@ def held_in(args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
     return f"CAST({found} AS DECIMAL({own.digits},{own.scale}))"
 
 
+def _beside(arg: Expr, text: str, floats: frozenset[Kind], dialect: Dialect) -> str:
+    known = width(arg) is not None and not isinstance(arg, Lit)
+    if arg.type.kind != "numeric" or not floats or known or _is_double(arg):
+        return text
+    double = to_double(arg, text, dialect)
+    return double if floats != {"real"} else narrowed(double, dialect)
+
+
+def _floats(args: Sequence[Expr]) -> frozenset[Kind]:
+    """The types in floating point that the engine gives to `args`."""
+    found = {arg.type.kind for arg in args} & FLOATS
+    return frozenset(found | {"double precision" for arg in args if _is_double(arg)})
+
+
+def _is_double(arg: Expr) -> bool:
+    """Whether it is numeric by its type, and computed in double precision all the same."""
+    computed = isinstance(arg, Call) and arg.op in DOUBLES
+    return computed and arg.type.kind == "numeric" and width(arg) is None
+
+
 # ---------------------------------------------------------------- double precision
 
 
@@ -114,9 +141,25 @@ def to_double(arg: Expr, text: str, dialect: Dialect) -> str:
     double = dialect.type_name(DOUBLE)
     if arg.type.kind == "double precision":
         return text
-    if arg.type.kind == "numeric" and width(arg) is None and dialect.name == "postgres":
-        return f"CASE WHEN {text} BETWEEN -1e300 AND 1e300 THEN CAST({text} AS {double}) END"
+    if _unlimited(arg, dialect):
+        inside = f"{text} BETWEEN -{LARGE} AND {LARGE}"
+        near = f"ABS({text}) < {SMALL}"
+        return f"CASE WHEN {near} THEN 0 WHEN {inside} THEN CAST({text} AS {double}) END"
     return f"CAST({text} AS {double})"
+
+
+def finite(arg: Expr, text: str, dialect: Dialect) -> str:
+    """The same, but the largest number where `text` is larger. NULL is NULL alone."""
+    double = dialect.type_name(DOUBLE)
+    if not _unlimited(arg, dialect):
+        return f"CAST({text} AS {double})"
+    far = f"WHEN {text} < -{LARGE} THEN -{LARGE} WHEN {text} > {LARGE} THEN {LARGE}"
+    return f"CASE {far} WHEN ABS({text}) < {SMALL} THEN 0 ELSE CAST({text} AS {double}) END"
+
+
+def _unlimited(arg: Expr, dialect: Dialect) -> bool:
+    """Whether Postgres may hold a number that no double does, far from 0 or near it."""
+    return arg.type.kind == "numeric" and width(arg) is None and dialect.name == "postgres"
 
 
 def _floating(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:

@@ -6,9 +6,10 @@ hold, division by zero and impossible casts yield NULL.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from dp4sql.algebra.digits import SUMMABLE, width
 from dp4sql.algebra.expr import Expr, Over, conjuncts, walk
@@ -294,8 +295,13 @@ class Renderer:
 
 
 def _not_a_position(text: str) -> str:
-    """GROUP BY 2 would mean the second output column."""
-    return f"CAST({text} AS BIGINT)" if text.isdigit() else text
+    """GROUP BY 2 would mean the second output column, and other constants are refused there."""
+    if text.isdigit():
+        return f"CAST({text} AS BIGINT)"
+    return f"COALESCE({text})" if _CONSTANT.fullmatch(text) else text
+
+
+_CONSTANT: Final = re.compile(r"'(?:[^']|'')*'|\(-?[0-9.]+\)|TRUE|FALSE|NULL")
 
 
 def _where(parts: list[str]) -> str:

@@ -4,12 +4,14 @@ NULL, so that an error never tells one database from another."""
 from __future__ import annotations
 
 import datetime
+import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import assert_never
+from fractions import Fraction
+from typing import Final, assert_never
 
-from dp4sql.algebra.digits import fits
+from dp4sql.algebra.digits import MAX_DIGITS, fits
 from dp4sql.algebra.expr import (
     Call,
     Case,
@@ -23,10 +25,13 @@ from dp4sql.algebra.expr import (
     Over,
     Scalar,
 )
-from dp4sql.algebra.types import DOUBLE, INTEGERS, Type
-from dp4sql.errors import InternalError
+from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, Type
+from dp4sql.errors import InternalError, NumberOutOfRange
 from dp4sql.sql import casts, numbers, spark, texts, times
 from dp4sql.sql.dialects import Dialect
+
+_LEAST: Final = Fraction(sys.float_info.min)
+_MOST: Final = Fraction(sys.float_info.max)
 
 
 def text_literal(value: str) -> str:
@@ -41,13 +46,7 @@ def literal(value: object, type: Type, dialect: Dialect) -> str:
         case bool():
             return "TRUE" if value else "FALSE"
         case int() | Decimal():
-            return (
-                f"({value:f})"
-                if isinstance(value, Decimal)
-                else f"({value})"
-                if value < 0
-                else str(value)
-            )
+            return _number(value, dialect)
         case float():
             return f"CAST('{value!r}' AS {dialect.type_name(Type('double precision'))})"
         case datetime.datetime():
@@ -63,6 +62,29 @@ def literal(value: object, type: Type, dialect: Dialect) -> str:
             return text_literal(value)
         case _:
             raise InternalError(f"no literal for {value.__class__.__name__}")
+
+
+def _number(value: int | Decimal, dialect: Dialect) -> str:
+    """Whatever computes with it in double precision must not fail, which it would on the first row that
+    comes so far: beyond every double, or nearer to 0 than any, is refused."""
+    size = abs(Fraction(value))
+    if size and not _LEAST <= size <= _MOST:
+        raise NumberOutOfRange(
+            "a number is beyond what double precision holds",
+            hint="Numbers here lie between 1e-307 and 1e308, or are 0.",
+        )
+    if not isinstance(value, Decimal):
+        return f"({value})" if value < 0 else str(value)
+    text = f"{value:f}"
+    if dialect.name != "postgres" and sum(map(str.isdigit, text)) > MAX_DIGITS:
+        return f"CAST('{value}' AS {dialect.type_name(DOUBLE)})"
+    # Postgres takes it for a bigint, which has no counterpart of the other sign.
+    return f"CAST('{text}' AS DECIMAL(19,0))" if value == -(2**63) else f"({text})"
+
+
+def _mixed(args: tuple[Expr, ...]) -> bool:
+    kinds = {arg.type.kind for arg in args} - {"unknown"}
+    return len(kinds) > 1 and bool(kinds & FLOATS)
 
 
 class Scalars:
@@ -141,6 +163,10 @@ class Scalars:
                 return f"({texts[0]} {op.upper()})"
             case "held in":
                 return numbers.held_in(args, texts, self.dialect)
+            case "nullif" if _mixed(args):
+                # Engines return what they compared: the first argument as a float.
+                left, right = self._comparable(args, texts)
+                return f"CASE WHEN {left} = {right} THEN NULL ELSE {texts[0]} END"
             case "coalesce" | "least" | "greatest" | "nullif":
                 return f"{op.upper()}({', '.join(self._alike(args, texts))})"
             case _:
@@ -150,8 +176,8 @@ class Scalars:
         """Postgres compares a real with other numbers in double precision."""
         kinds = {arg.type.kind for arg in args}
         if "real" in kinds and len(kinds) > 1:
-            double = self.dialect.type_name(DOUBLE)
-            return [f"CAST({text} AS {double})" for text in texts]
+            parts = zip(args, texts, strict=True)
+            return [numbers.to_double(arg, text, self.dialect) for arg, text in parts]
         return times.comparable(args, numbers.alike(args, texts, self.dialect), self.dialect)
 
     def _number(self, op: str, args: tuple[Expr, ...], texts: list[str], expr: Call) -> str:

@@ -54,7 +54,7 @@ def substring(args: tuple[Expr, ...], texts: list[str]) -> str:
     """Positions before the first are counted, as in Postgres, and hold nothing."""
     text, start, at = texts[0], args[1], place(args[1], texts[1])
     if isinstance(start, Lit) and isinstance(start.value, int):
-        first = str(max(1, start.value))
+        first = str(min(FAR, max(1, start.value)))
         shift = min(0, start.value - 1)
     else:
         first = f"CASE WHEN {at} < 1 THEN 1 ELSE {at} END"
@@ -62,7 +62,7 @@ def substring(args: tuple[Expr, ...], texts: list[str]) -> str:
     if len(args) < 3:
         return f"SUBSTRING({text}, {first})"
     assert isinstance(args[2], Lit)
-    size = int(str(args[2].value))
+    size = min(2**31 - 1, int(str(args[2].value)))
     if shift is not None:
         return f"SUBSTRING({text}, {first}, {max(0, size + shift)})"
     left = (
@@ -73,8 +73,8 @@ def substring(args: tuple[Expr, ...], texts: list[str]) -> str:
 
 def place(arg: Expr, text: str) -> str:
     """A place in a text, or a number of characters, no farther than engines can count."""
-    if isinstance(arg, Lit):
-        return text
+    if isinstance(arg, Lit) and isinstance(arg.value, int):
+        return str(max(-FAR, min(FAR, arg.value)))
     far = f"WHEN {text} < -{FAR} THEN -{FAR} WHEN {text} > {FAR} THEN {FAR}"
     return f"CASE {far} ELSE CAST({text} AS INTEGER) END"
 

@@ -80,7 +80,9 @@ def _shifted(expr: Call, texts: list[str], name: str, dialect: Dialect) -> str:
     by = expr.args[1].value if isinstance(expr.args[1], Lit) else None
     assert isinstance(by, Interval_)
     days = abs(by.months) * 31 + abs(by.days) + abs(by.micros) // 86_400_000_000 + 1
-    margin = datetime.timedelta(days=min(days, 3_000_000))
+    if days >= (LAST - FIRST).days:
+        return f"CAST(NULL AS {name})"
+    margin = datetime.timedelta(days=days)
     parts = (by.months, by.days, by.micros)
     first = FIRST + margin if min(parts) < 0 else FIRST
     last = LAST - margin if max(parts) > 0 else LAST
