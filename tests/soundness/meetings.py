@@ -39,7 +39,15 @@ class Meetings(Shapes):
         shared = self._shared(self.public, self.private_side)
         if not shared:
             return self.blocks.block(depth=1)
-        makers = (self.met, self.met, self.met, self.grouped_by_key, self.met_again, self.unlisted)
+        makers = (
+            self.met,
+            self.met,
+            self.met,
+            self.grouped_by_key,
+            self.met_again,
+            self.listed,
+            self.unlisted,
+        )
         return self.rng.choice(makers)(self.rng.choice(shared))
 
     def _shared(self, left: Relation, right: Relation) -> list[Pair]:
@@ -95,6 +103,16 @@ class Meetings(Shapes):
         on = " AND ".join(equal(pairs)) or "TRUE"
         text = f"{self.private_side.text} JOIN {before.text} ON {on}"
         return Block(text, (*self.private_side.columns, *before.columns), ())
+
+    def listed(self, pair: Pair) -> Block:
+        """Rows of one table whose value the other has, or has not; many rows may have the same."""
+        word = self.rng.choice(("EXISTS", "NOT EXISTS"))
+        self.blocks.tags.add(word)
+        tests = equal([pair])
+        if self.rng.random() < 0.3:
+            tests.append(self.predicate(self.private_side))
+        test = f"{word} (SELECT 1 FROM {self.private_side.text} WHERE {' AND '.join(tests)})"
+        return Block(self.public.text, self.public.columns, (test,))
 
     def unlisted(self, pair: Pair) -> Block:
         """Rows of one table whose value, or key, the other does not list; one NULL in the list empties them."""

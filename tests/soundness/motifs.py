@@ -135,10 +135,10 @@ class Motifs(Shapes):
     def padded(self) -> Block:
         """Children, or those that pass a filter, with what a subquery says of their parents."""
         some = self._subquery()
-        child = self.child if self.rng.random() < 0.6 else self.filtered(self.child)
+        child = self.child if self.rng.random() < 0.5 else self.filtered(self.child)
         on = " AND ".join(equal(self._along(child, some))) or "TRUE"
         kind = self.rng.choice(
-            ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
+            ("JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
         )
         self.blocks.tags |= {kind, "join of a subquery"}
         left, right = (some, child) if kind == "RIGHT JOIN" else (child, some)
@@ -148,7 +148,7 @@ class Motifs(Shapes):
     def _subquery(self) -> Relation:
         """The parents, or those that pass a filter; or all, in a form that hangs on no single row."""
         shape = self.rng.random()
-        if shape < 0.2:
+        if shape < 0.25:
             return self.parent
         if shape < 0.6:
             return self.filtered(self.parent)
