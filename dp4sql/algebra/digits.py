@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -29,10 +30,23 @@ class Width:
         return self.whole + self.scale
 
 
+#: The latest widths by the identity of an expression, which stands beside its own. To compare expressions
+#: takes as long as to measure them.
+_known: Final[OrderedDict[int, tuple[Expr, Width | None]]] = OrderedDict()
+KNOWN: Final = 2000
+
+
 def width(expr: Expr) -> Width | None:
     """Digits of an exact number; None where only double precision will do."""
+    known = _known.get(id(expr))
+    if known is not None and known[0] is expr:
+        return known[1]
     found = _width(expr)
-    return found if found is not None and found.digits <= MAX_DIGITS else None
+    found = found if found is not None and found.digits <= MAX_DIGITS else None
+    _known[id(expr)] = expr, found
+    if len(_known) > KNOWN:
+        _known.popitem(last=False)
+    return found
 
 
 def together(args: Iterable[Expr]) -> Width | None:

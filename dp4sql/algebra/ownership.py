@@ -44,8 +44,12 @@ def _depth(schema: Schema, name: str) -> int:
 
 def owning_links(schema: Schema, entity: str, table: str) -> list[ForeignKey]:
     """The foreign keys through which rows of `table` have owners."""
-    owned = owned_tables(schema, entity)
-    return [fk for fk in schema.table(table).foreign_keys if fk.references in owned]
+    return [fk for fk in schema.table(table).foreign_keys if _owned(schema, entity, fk.references)]
+
+
+def _owned(schema: Schema, entity: str, table: str) -> bool:
+    above = (fk.references for fk in schema.table(table).foreign_keys)
+    return table == entity or any(_owned(schema, entity, parent) for parent in above)
 
 
 def _only_link(schema: Schema, entity: str, table: str) -> ForeignKey | None:
