@@ -41,6 +41,7 @@ def _due(
                 limits(policy, role, today),
                 loss.delta,
                 measure(policy),
+                loss.most_delta,
             )
 
 

@@ -46,9 +46,9 @@ class Book:
     """`count` entries have been read, and `link` is the hash of the last. `written` are rows to be stored.
 
     `terms` has every account that is open, with the terms of its policy, and `accountants` how its sums came
-    about, even when its policy is gone. `fullest` is the most that one
-    member alone was charged; over several days its parts are added up, which may be too much, never too
-    little.
+    about, even when its policy is gone; `deltas` what was lost beside epsilon, by whomever. `fullest` is the
+    most that one member alone was charged; over several days its parts are added up, which may be too much,
+    never too little.
     """
 
     count: int = 0
@@ -59,6 +59,7 @@ class Book:
     fullest: MutableMapping[Span, Fraction] = field(default_factory=dict)
     terms: MutableMapping[Account, str] = field(default_factory=dict)
     accountants: MutableMapping[Account, str] = field(default_factory=dict)
+    deltas: MutableMapping[Account, Fraction] = field(default_factory=dict)
     written: list[tuple[Row, str]] = field(default_factory=list)
 
     # ------------------------------------------------------------ trying
@@ -71,6 +72,7 @@ class Book:
             fullest=_Over(self.fullest),
             terms=_Over(self.terms),
             accountants=_Over(self.accountants),
+            deltas=_Over(self.deltas),
             written=[],
         )
 
@@ -81,6 +83,7 @@ class Book:
             (self.fullest, trial.fullest),
             (self.terms, trial.terms),
             (self.accountants, trial.accountants),
+            (self.deltas, trial.deltas),
         ):
             assert isinstance(other, _Over)
             own.update(other.maps[0])
@@ -133,8 +136,12 @@ class Book:
         for (span, member), amount in list(self.sums.items()):
             if span[0] in kin:
                 self._raise((account, *span[1:]), member, amount)
+        if any(other in self.deltas for other in kin):
+            self.deltas[account] = max(self.deltas.get(other, NOTHING) for other in kin)
 
     def _add(self, account: Account, entry: Entry) -> None:
+        if entry.delta:
+            self.deltas[account] = self.deltas.get(account, NOTHING) + entry.delta
         for role in (None, entry.role):
             for day in (None, entry.at[:10]):
                 span = (account, role, day)
@@ -175,10 +182,23 @@ class Book:
     def _check(self, charge: Charge, entry: Entry) -> None:
         account = (entry.database, charge.entity, charge.policy)
         self._open(account)
+        self._check_delta(account, charge)
         today = datetime.date.fromisoformat(entry.at[:10])
         for name, most, lost in self.caps(account, charge, today):
             if lost + charge.epsilon > most:
                 raise _exceeded(name, charge, most, most - lost)
+
+    def _check_delta(self, account: Account, charge: Charge) -> None:
+        if not charge.delta or charge.most_delta is None:
+            return
+        left = charge.most_delta - self.deltas.get(account, NOTHING)
+        if charge.delta > left:
+            raise BudgetExceeded(
+                f"the query loses delta {float(charge.delta):g} under policy {charge.policy}, and "
+                f"{float(max(left, NOTHING)):g} of {float(charge.most_delta):g} is left",
+                hint="Nothing was charged. A smaller delta takes a little more noise, and the mechanisms other "
+                "than gaussian take none.",
+            )
 
     def caps(
         self, account: Account, charge: Charge, today: datetime.date

@@ -29,8 +29,8 @@ class Limit:
 class Charge:
     """Loss of one policy in one query; `budget` is the policy's total, None for no limit. `member` is the
     key of the one entity that loses it; empty when every entity may. `own_budget` is the total of that
-    member's own charges, which leaves the rest of `budget` to queries about everybody. `delta` is recorded
-    beside epsilon; sums of both add up (basic composition)."""
+    member's own charges, which leaves the rest of `budget` to queries about everybody. `delta` is lost beside
+    epsilon, and `most_delta` the total of those; sums of both add up (basic composition)."""
 
     policy: str
     entity: str
@@ -41,6 +41,7 @@ class Charge:
     limits: tuple[Limit, ...] = ()
     delta: Fraction = Fraction(0)
     measure: Measure = "epsilon"
+    most_delta: Fraction | None = None
 
 
 def paid(charges: Iterable[Charge]) -> tuple[Charge, ...]:

@@ -28,13 +28,15 @@ Arguments: TypeAlias = Mapping[str, Argument]
 class Loss:
     """What a call loses under a policy. `member` is the key of the entity whose rows alone the call reads:
     other entities lose nothing by it (parallel composition); empty where it reads the rows of many.
-    `own_budget` limits what the member's calls may lose in all. With a `delta` the loss is (epsilon, delta)."""
+    `own_budget` limits what the member's calls may lose in all. With a `delta` the loss is (epsilon, delta), and
+    `most_delta` limits those in all."""
 
     policy: str
     epsilon: Fraction
     member: str = ""
     own_budget: Fraction | None = None
     delta: Fraction = Fraction(0)
+    most_delta: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)

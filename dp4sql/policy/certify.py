@@ -52,7 +52,7 @@ class Template:
 @dataclass(frozen=True, slots=True)
 class Defaults:
     """What a call leaves out. `cap`: how many statements svt selects at most, or a row counts for under hist.
-    `delta` is what the curator admits for the Gaussian mechanism; None admits none."""
+    `delta` is what the curator admits for the Gaussian mechanism, all calls together; None admits none."""
 
     beta: Fraction = Fraction(1, 20)
     margin: MarginKind = "exact"
@@ -184,7 +184,7 @@ class DefaultsModel(FileModel):
     )
     delta: Delta | None = Field(
         default=None,
-        description="what a call may spend beside epsilon, for gaussian; none when left out",
+        description="what all calls with gaussian may add up to beside epsilon; none when left out",
     )
 
 

@@ -233,7 +233,13 @@ def test_deltas_are_recorded_beside_epsilon(where: Where) -> None:
         ledger.charge([due], database="db", role="", statement="")
     assert [entry.delta for entry in ledger.entries()] == [delta, 0, delta]
     ledger.close()
-    assert Ledger(where).verify() == 3
+    again = Ledger(where)
+    assert again.verify() == 3
+    for policy in ("p", "renamed"):
+        more = Charge(policy, "e", TENTH, None, delta=delta, most_delta=2 * delta)
+        with pytest.raises(BudgetExceeded, match="loses delta 1e-06"):
+            again.charge([more], database="db", role="", statement="")
+    assert again.verify() == 3
 
 
 def test_a_ledger_from_before_there_were_deltas_goes_on(where: Where, tamper: Tamper) -> None:

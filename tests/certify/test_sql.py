@@ -162,7 +162,23 @@ def test_mechanisms(mechanism: str, price: int, pipeline: Pipeline) -> None:
     assert {row["mechanism"] for row in found} == {mechanism}
     assert price * Fraction(999, 1000) < spent(pipeline) <= price
     deltas = {e.delta for e in pipeline.ledger.entries() if e.kind == "charge"}
-    assert deltas == {Fraction(1, 10**6) if mechanism == "gaussian" else 0}
+    assert deltas == {Fraction(1, 10**8) if mechanism == "gaussian" else 0}
+
+
+def test_deltas_add_up_to_what_the_policy_admits(pipeline: Pipeline) -> None:
+    """Epsilon is left, and so are the other mechanisms."""
+    call = f"{CERTIFY}(template => 'scores', theta => 0.2, epsilon => {{}}, mechanism => 'gaussian'{{}})"
+    rows(pipeline, call.format("0.5", ", delta => 0.0000006"))
+    before = spent(pipeline)
+    with pytest.raises(BudgetExceeded) as caught:
+        rows(pipeline, call.format("0.6", ", delta => 0.0000006"))
+    assert "loses delta 6e-07 under policy person, and 4e-07 of 1e-06 is left" in str(caught.value)
+    assert spent(pipeline) == before
+    rows(pipeline, call.format("0.6", ", delta => 0.0000004"))
+    with pytest.raises(BudgetExceeded, match="and 0 of 1e-06 is left"):
+        rows(pipeline, call.format("0.7", ""))
+    assert rows(pipeline, call.format("0.5", ", delta => 0.0000006")), "a repeat loses nothing"
+    rows(pipeline, call.format("0.7", "").replace("gaussian", "laplace"))
 
 
 def test_sparse_vector_selects_at_most_its_cap(pipeline: Pipeline) -> None:

@@ -87,7 +87,11 @@ async def _open_certify(env: Environment, given: Arguments) -> Opened:
     request, cost = await _priced(env, given)
     key = _store_key(env, request, cost)
     delta = request.delta if request.mechanism == "gaussian" else Fraction(0)
-    losses = tuple(Loss(p, loss, delta=delta) for p, loss in cost.losses.items() if loss)
+    losses = tuple(
+        Loss(p, loss, delta=delta, most_delta=request.most_delta)
+        for p, loss in cost.losses.items()
+        if loss
+    )
     kept = await asyncio.to_thread(env.kept.find, key) if losses else None
 
     async def run() -> Rows:

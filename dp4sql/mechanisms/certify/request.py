@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from dp4sql.errors import InvalidParameter, Unsupported
 from dp4sql.mechanisms.arguments import EPSILON, count, meant, number, word
@@ -46,6 +46,7 @@ class Request:
     cap: int
     select_share: Fraction
     delta: Fraction
+    most_delta: Fraction | None
 
 
 def read_request(policies: PolicySet, given: Arguments) -> Request:
@@ -66,6 +67,7 @@ def read_request(policies: PolicySet, given: Arguments) -> Request:
         cap=count(given, "cap", MOST_STATEMENTS) or defaults.cap,
         select_share=number(given, "select_share", SHARE) or defaults.select_share,
         delta=_delta(given, defaults),
+        most_delta=defaults.delta,
     )
     _check_together(request, defaults)
     return request
@@ -150,12 +152,16 @@ def _bind(template: Template, given: Arguments) -> Mapping[str, Any]:
     return bound
 
 
+CALLS: Final = 100
+"""So many calls with gaussian share the policy's delta, unless they ask for less or more of it."""
+
+
 def _delta(given: Arguments, defaults: Defaults) -> Fraction:
     admitted = defaults.delta or Fraction(0)
-    asked = number(given, "delta", DELTA) or admitted
+    asked = number(given, "delta", DELTA) or admitted / CALLS
     if asked > admitted:
         raise InvalidParameter(
-            f"argument delta is more than the policy admits, {float(admitted):g}",
+            f"argument delta is more than the policy admits in all, {float(admitted):g}",
             hint="The curator can declare certify: defaults: delta.",
         )
     return asked
