@@ -103,6 +103,23 @@ def test_mistakes_in_the_section(tmp_path, content, found, rule):
     assert any(p.line > 0 for p in reported)
 
 
+def test_which_rows_truncation_keeps_is_no_profile():
+    """Of the cats with one mood one is kept: who it is tells of the others' moods."""
+    cat = {
+        "key": ["id"],
+        "columns": {"id": "integer", "mood": "text"},
+        "max_frequency": {"mood": {"rows": 1, "enforce": "truncate"}},
+    }
+    content = {
+        "dp4sql": 1,
+        "tables": {"cat": cat},
+        "policies": {"cat": {"entity": "cat", "epsilon": 1, "labels": {"cat": {"rep": ["mood"]}}}},
+        "profiles": {"vet": {"entity": "cat", "fields": {"mood": {"column": "cat.mood"}}}},
+    }
+    with pytest.raises(PolicyError, match="private values decide which rows of cat are kept"):
+        dp4sql.load_policy(content)
+
+
 def test_the_line_is_that_of_the_mistake(tmp_path):
     content = changed(default_policy={"mood": "share"})
     (problem,) = problems(tmp_path, content)

@@ -1,6 +1,7 @@
 """The `profiles:` section of a policy file, checked against tables, labels and the files it names.
 
-Existence  a table that a profile reads is del under no policy: a profile shows that its rows exist
+Existence  a table that a profile reads is del under no policy, nor do private values decide which of its rows
+           truncation keeps: a profile shows that its rows exist
 Withhold   a withheld field is rep under the profile's policy, and a private field is never shared
 Owner      rows beside the entity's own are found through a public foreign key
 """
@@ -67,6 +68,11 @@ def _policy(reading: Reading, model: ProfileModel) -> Policy | None:
     if entity in tables and len(tables[entity].key) != 1:
         what = f"the key of {entity} has {len(tables[entity].key)} columns"
         reading.report(("entity",), what, "a profile is asked for by one key value")
+        return None
+    if entity in reading.policies.displaced:
+        what = f"private values decide which rows of {entity} are kept, and a profile shows that a row is there"
+        hint = "declare the frequency without enforce: truncate, or of public columns"
+        reading.report(("entity",), what, hint, "Existence")
         return None
     options = {p.name: p for p in reading.policies.policies if p.entity == entity}
     chosen = model.policy or (next(iter(options)) if len(options) == 1 else None)
