@@ -74,6 +74,12 @@ def _interval_style(text: str) -> str:
     return "postgres"
 
 
+def _language(text: str) -> str:
+    if text.partition("_")[0].partition(".")[0] not in ("", "C", "POSIX", "en"):
+        raise _invalid("lc_messages", text, "Messages are in English: C.")
+    return text
+
+
 def _time_zone(text: str) -> str:
     known = _zones().get(text.lower())
     if known is None:
@@ -99,6 +105,7 @@ CHECKS: Final[dict[str, Callable[[str], str]]] = {
     "datestyle": _date_style,
     "default_transaction_read_only": lambda text: "on",
     "intervalstyle": _interval_style,
+    "lc_messages": _language,
     "standard_conforming_strings": _standard_strings,
     **{name: _duration(name) for name in TIMEOUTS},
     "timezone": _time_zone,

@@ -62,6 +62,7 @@ _DEFAULTS: Final = {
     "idle_session_timeout": "0",
     "intervalstyle": "postgres",
     "jit": "off",
+    "lc_messages": "C",
     "lock_timeout": "0",
     "row_security": "on",
     "search_path": '"$user", public',
@@ -75,7 +76,14 @@ _DEFAULTS: Final = {
 
 #: Settings that only the proxy knows what to do with, kept from the catalog's Postgres.
 KEPT_HERE: Final = frozenset(
-    {"transaction_isolation", "default_transaction_isolation", "default_transaction_read_only"}
+    {
+        *(
+            "transaction_isolation",
+            "default_transaction_isolation",
+            "default_transaction_read_only",
+        ),
+        "lc_messages",
+    }
 )
 
 

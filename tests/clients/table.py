@@ -40,6 +40,8 @@ FOOT = """
 * *parameters* and *results*: each type of the supported SQL, as text and as binary where the client
   can; *prepared*: one statement, several executions; *error*: an error, its place, and going on after
   it; *thousand*: 1,000 queries on one connection; *cursor*: fetching in parts, on either side.
+* *cancel*: a cancel request, by the driver's own means; pg8000 has none and gets a `statement_timeout`.
+* pandas asks through SQLAlchemy, whose checks are not repeated; pg_dump asks nothing but the schema.
 * *other* counts what only some clients have: pipelines, pools, async interfaces, `\\gdesc`.
 
 What a client meets here and not on a Postgres, on purpose:
@@ -50,6 +52,8 @@ What a client meets here and not on a Postgres, on purpose:
 * The catalogs show the policy's schema without rows: sizes, row estimates and statistics are those of
   empty tables, `pg_stat_activity` cannot be read, and functions that run text as SQL (`query_to_xml`)
   or reach other sessions (`pg_terminate_backend`) cannot be called.
+* `server_version` is announced as 14, which every psql and pg_dump can read catalogs of; `SELECT version()` tells
+  which Postgres answers catalog queries.
 * Dates are shown as ISO, intervals in the style `postgres`, text is UTF-8; other choices are refused
   (22023) rather than ignored. `LISTEN` and `NOTIFY` are accepted and do nothing.
 * An array cannot be a parameter of a private query.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,6 +19,33 @@ def engine(place: Place) -> Iterator[sa.Engine]:
     found = sa.create_engine(f"postgresql+psycopg://{place.url}", connect_args=tls)
     yield found
     found.dispose()
+
+
+def test_connect(engine: sa.Engine) -> None:
+    assert pd.read_sql("SELECT current_user AS who", engine)["who"][0] == "ann"
+
+
+def test_prepared(engine: sa.Engine) -> None:
+    """psycopg prepares by itself what it is asked for the sixth time."""
+    below = sa.text("SELECT count(*) AS n FROM student WHERE uid < :bound")
+    with engine.connect() as client:
+        found = [pd.read_sql(below, client, params={"bound": 500 + i})["n"][0] for i in range(10)]
+    assert min(found) > 0
+
+
+def test_cancel(engine: sa.Engine) -> None:
+    """By the driver, as a notebook's interrupt does it."""
+    with engine.connect() as client:
+        driver: Any = client.connection.driver_connection
+        timer = threading.Timer(0.2, driver.cancel)
+        timer.start()
+        with pytest.raises(
+            (pd.errors.DatabaseError, sa.exc.DBAPIError), match="canceling statement"
+        ):
+            pd.read_sql("SELECT pg_sleep(30)", client)
+        timer.join()
+        client.rollback()
+        assert pd.read_sql("SELECT 1 AS one", client)["one"][0] == 1
 
 
 def test_results(engine: sa.Engine) -> None:

@@ -49,6 +49,15 @@ def test_error(client: Any) -> None:
     assert client.run("SELECT 1") == [[1]]
 
 
+def test_cancel(client: Any) -> None:
+    """It has no way to send a cancel request; a timeout ends a statement just so."""
+    client.run("SET statement_timeout = '200ms'")
+    with pytest.raises(pg8000.exceptions.DatabaseError) as caught:
+        client.run("SELECT pg_sleep(30)")
+    assert caught.value.args[0]["C"] == "57014"
+    assert client.run("SELECT 1") == [[1]]
+
+
 def test_prepared(client: Any) -> None:
     statement = client.prepare("SELECT count(*) FROM student WHERE uid < :bound")
     assert all(len(statement.run(bound=bound)) == 1 for bound in (10, 20, 30))

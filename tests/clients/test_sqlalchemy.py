@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import ssl
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -102,6 +103,36 @@ def test_introspection(engine: sa.Engine) -> None:
     assert len(metadata.tables) == 5
 
 
+def test_prepared(engine: sa.Engine) -> None:
+    """One statement object, compiled once; psycopg and pg8000 prepare it on the server."""
+    below = sa.text("SELECT count(*) FROM student WHERE uid < :bound")
+    with engine.connect() as client:
+        assert all(client.scalar(below, {"bound": bound}) > 0 for bound in range(500, 510))
+
+
+def test_cancel(engine: sa.Engine) -> None:
+    with engine.connect() as client:
+        with pytest.raises(sa.exc.DBAPIError, match="canceling statement"):
+            cancelled(client)
+        client.rollback()
+        assert client.scalar(sa.text("SELECT 1")) == 1
+
+
+def cancelled(client: sa.Connection) -> None:
+    """By the driver; pg8000 has no way but a timeout."""
+    driver: Any = client.connection.driver_connection
+    if not hasattr(driver, "cancel"):
+        client.execute(sa.text("SET statement_timeout = '200ms'"))
+        client.execute(sa.text("SELECT pg_sleep(30)"))
+        return
+    timer = threading.Timer(0.2, driver.cancel)
+    timer.start()
+    try:
+        client.execute(sa.text("SELECT pg_sleep(30)"))
+    finally:
+        timer.join()
+
+
 def test_thousand(engine: sa.Engine) -> None:
     one = sa.text("SELECT CAST(:i AS int)")
     with engine.connect() as client:
@@ -173,6 +204,28 @@ def test_introspection_async(place: Place) -> None:
     found = over_asyncpg(place, lambda client: client.run_sync(reflect))
     assert len(found.tables) == 5
     assert len(found.tables["enrollment"].foreign_keys) == 2
+
+
+def test_prepared_async(place: Place) -> None:
+    """asyncpg prepares whatever it is asked."""
+
+    async def ask(client: AsyncConnection) -> list[Any]:
+        below = sa.text("SELECT count(*) FROM student WHERE uid < :bound")
+        return [await client.scalar(below, {"bound": bound}) for bound in (10, 500, 510)]
+
+    assert len(over_asyncpg(place, ask)) == 3
+
+
+def test_cancel_async(place: Place) -> None:
+    async def ask(client: AsyncConnection) -> Any:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await client.execute(sa.text("SELECT pg_sleep(30)"))
+        await client.invalidate()
+        await client.rollback()
+        return await client.scalar(sa.text("SELECT 1"))
+
+    assert over_asyncpg(place, ask) == 1
 
 
 def test_thousand_async(place: Place) -> None:

@@ -3,8 +3,7 @@
 python -m tests.clients.suites [NAME ...]   gets the sources from the package registry, runs them, exits 1
                                       when a test fails that is not expected to. All, unless named.
 
-DP4SQL_LIBPQ_PIPELINE names the program built from src/test/modules/libpq_pipeline of Postgres's
-sources, and DP4SQL_PSYCOPG_TESTS a checkout of psycopg: neither is in a package.
+DP4SQL_PSYCOPG_TESTS names a checkout of psycopg, whose tests are in no package.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from tests.clients.suites import pipeline
 from tests.wire.live import proxy
 
 PLUGINS = Path(__file__).parent
@@ -147,35 +147,12 @@ def _source(suite: Suite, folder: Path) -> Path | None:
 
 # ------------------------------------------------------------------ not in any package
 
-#: The tests of libpq_pipeline that write nothing.
-PIPELINE: Final = (
-    *("disallowed_in_pipeline", "multi_pipelines", "nosync", "pipeline_abort", "pipeline_idle"),
-    *("prepared", "simple_pipeline", "singlerow", "transaction", "uniqviol"),
-)
-WRITES: Final = ("pipeline_abort", "transaction", "uniqviol")
 NOT_PSYCOPG: Final = {
     "tests/pq/test_pipeline.py::test_pipeline_abort": "it writes",
     "tests/test_pipeline.py::test_prepared": KEEPS_NONE,
     "tests/test_pipeline.py::test_auto_prepare": KEEPS_NONE,
 }
 PSYCOPG: Final = ("tests/pq/test_pipeline.py", "tests/test_cursor.py", "tests/test_pipeline.py")
-
-
-def libpq_pipeline(port: int) -> bool:
-    program = os.environ.get("DP4SQL_LIBPQ_PIPELINE")
-    if not program:
-        print("libpq_pipeline: skipped, DP4SQL_LIBPQ_PIPELINE does not name the program")
-        return True
-    address = f"host=127.0.0.1 port={port} user=postgres dbname={DATABASE}"
-    good = True
-    for test in PIPELINE:
-        if test in WRITES:
-            print(f"libpq_pipeline: without {test}: it writes")
-            continue
-        done = subprocess.run([program, test, address], check=False, timeout=120)
-        print(f"libpq_pipeline {test}: {'passed' if done.returncode == 0 else 'FAILED'}")
-        good &= done.returncode == 0
-    return good
 
 
 def psycopg(port: int) -> bool:
@@ -203,7 +180,7 @@ def results(port: int, folder: Path) -> Iterator[bool]:
         if suite.package in named:
             yield run(suite, port, folder)
     if "libpq_pipeline" in named:
-        yield libpq_pipeline(port)
+        yield pipeline.run(port, DATABASE, folder)
     if "psycopg" in named:
         yield psycopg(port)
 
