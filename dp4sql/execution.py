@@ -15,6 +15,7 @@ from dp4sql.algebra.types import BIGINT
 from dp4sql.backends.base import Backend
 from dp4sql.backends.duckdb import Scratch
 from dp4sql.errorbars import Answer, Widths
+from dp4sql.errors import EngineError
 from dp4sql.mechanisms.calls import Opened
 from dp4sql.mechanisms.reading import histogram_sql
 from dp4sql.mechanisms.release import Measured, add_noise, output_rows, public_rows
@@ -37,7 +38,18 @@ class Engine:
     def __init__(self, backend: Backend) -> None:
         self.backend, self.dialect = backend, DIALECTS[backend.dialect]
         self.scratch = Scratch()
+        self.doubtful = False
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="release")
+
+    async def trouble(self) -> EngineError | None:
+        """After a query failed: whether the next one would, too. What is not there costs no budget twice."""
+        if self.doubtful:
+            try:
+                await self.backend.ping()
+            except EngineError as error:
+                return error
+            self.doubtful = False
+        return None
 
     async def aside(self, work: Callable[..., T], *arguments: object) -> T:
         """Run `work` in a thread: OpenDP takes some 10 microseconds a value, without Python's lock, and

@@ -30,7 +30,7 @@ from dp4sql.budget.journal import Asked, Journal, Outcome
 from dp4sql.budget.kept import Keeping, KeptAnswers
 from dp4sql.budget.ledger import Ledger
 from dp4sql.curator.differences import require_schema
-from dp4sql.errors import BudgetExceeded, Dp4sqlError
+from dp4sql.errors import BudgetExceeded, Dp4sqlError, EngineError
 from dp4sql.execution import Engine, Execution
 from dp4sql.mechanisms.calls import Environment, Opened
 from dp4sql.mechanisms.functions import FUNCTIONS
@@ -206,6 +206,7 @@ class Pipeline:
 
     async def _answer_alone(self, asked: Asked, settings: Settings, prepared: Prepared) -> Released:
         plan, role, keeping = prepared.plan, asked.role, self._shelves.keeping()
+        asked.trouble = await self._engine.trouble()
         calls = await self._open_calls(plan, keeping, settings, role)
         if plan.releases() or calls:
             shelf, cost = await self._admitted(asked, settings, prepared, keeping, calls)
@@ -258,6 +259,8 @@ class Pipeline:
         cost = repeated(prepared.plan, quote.price, shelf.found) if shelf.found else quote.price
         asked.charges = self._charges(cost, calls, asked.role)
         check_price(asked.charges, self.policy, settings, asked.role)
+        if asked.charges and asked.trouble is not None:
+            raise asked.trouble
         asked.derivation = prepared.derivation
         self._priced(asked)
         if not (self._observe or asked.withdrawn):
@@ -282,6 +285,7 @@ class Pipeline:
         try:
             return await execution.answer(partial(self._accounts.close, asked, "answered", keeping))
         except (Exception, asyncio.CancelledError) as error:
+            self._engine.doubtful |= isinstance(error, EngineError)
             await asyncio.to_thread(self._accounts.close, asked, "failed", keeping)
             say_charged(error, asked.charges)
             raise

@@ -29,6 +29,19 @@ DEFAULTS: Final = {
 }
 
 
+class _OneLine(logging.Filter):
+    """The pool's troubles without their traces: they are the network's and the server's."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.exc_info and record.exc_info[1] is not None:
+            record.msg, record.args = f"{record.getMessage()}: {record.exc_info[1]}", ()
+            record.exc_info = record.exc_text = None
+        return True
+
+
+logging.getLogger("asyncpg.pool").addFilter(_OneLine())
+
+
 @dataclass(slots=True)
 class _Query:
     """One statement on its way: `pid` is known while the server may be at work on it.

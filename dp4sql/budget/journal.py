@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from dp4sql.algebra.types import Value
 from dp4sql.budget.cost import Charge
+from dp4sql.errors import EngineError
 
 Outcome: TypeAlias = Literal["answered", "refused", "failed", "observed"]
 
@@ -18,7 +19,8 @@ Outcome: TypeAlias = Literal["answered", "refused", "failed", "observed"]
 @dataclass(slots=True, eq=False)
 class Asked:
     """A statement on its way. `charges` and `derivation` are known once it is priced, `query` once it is
-    charged, and `started` says that its data may have been read since. `withdrawn` is nobody's any more,
+    charged, and `started` says that its data may have been read since. `trouble` is an engine's that
+    cannot be read now, so that nothing is to be charged. `withdrawn` is nobody's any more,
     and `closed` is taken by who tells the ledger how it ended, once."""
 
     role: str
@@ -29,6 +31,7 @@ class Asked:
     query: int | None = None
     started: bool = False
     withdrawn: bool = False
+    trouble: EngineError | None = None
     closed: threading.Lock = field(default_factory=threading.Lock)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     since: float = field(default_factory=monotonic)

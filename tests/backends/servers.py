@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -40,9 +41,42 @@ def _version(folder: Path) -> str:
     return said.stdout.split()[2].partition(".")[0] if said.returncode == 0 else "?"
 
 
+@dataclass
+class Server:
+    """One that was made, and that can be ended and started again."""
+
+    programs: Path
+    folder: Path
+    account: pwd.struct_passwd | None
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://{USER}@/template1?host={self.folder}"
+
+    def start(self) -> None:
+        options = ("-k", self.folder, "-c", "listen_addresses=", "-c", "fsync=off")
+        self._running = subprocess.Popen(
+            [self.programs / "postgres", "-D", self.folder / "data", *options],
+            user=self.account.pw_uid if self.account else None,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _wait(self.url)
+
+    def stop(self, number: int = signal.SIGINT) -> None:
+        self._running.send_signal(number)
+        self._running.wait(20)
+
+
 @contextmanager
 def server(programs: Path) -> Iterator[str]:
     """A new server of these programs, without TCP; its URL."""
+    with restartable(programs) as found:
+        yield found.url
+
+
+@contextmanager
+def restartable(programs: Path) -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix="dp4sql-test-"))
     account = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
     if account:
@@ -50,20 +84,12 @@ def server(programs: Path) -> Iterator[str]:
         programs = _copied(programs, folder)
     data = folder / "data"
     _run(programs / "initdb", "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", account=account)
-    options = ("-k", folder, "-c", "listen_addresses=", "-c", "fsync=off")
-    running = subprocess.Popen(
-        [programs / "postgres", "-D", data, *options],
-        user=account.pw_uid if account else None,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    found = Server(programs, folder, account)
+    found.start()
     try:
-        url = f"postgresql://{USER}@/template1?host={folder}"
-        _wait(url)
-        yield url
+        yield found
     finally:
-        running.send_signal(signal.SIGINT)  # clients that are still there do not count
-        running.wait(20)
+        found.stop()  # clients that are still there do not count
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
+import dp4sql
 from dp4sql.algebra.types import BIGINT, DATE
 from dp4sql.backends import open_backend
 from dp4sql.backends.postgres import PostgresBackend
@@ -17,7 +21,7 @@ from dp4sql.errors import EngineError, QueryCanceled
 from dp4sql.rows import OutputColumn
 
 from .conftest import POSTGRES, SLOW, Run, filled
-from .servers import server
+from .servers import restartable, server
 
 ONE = [OutputColumn("n", BIGINT)]
 
@@ -55,6 +59,39 @@ def test_a_server_that_drops_its_connections_is_found_again(
     with suppress(EngineError):  # the connection at hand may be one of the dropped
         run(backend.ping())
     run(backend.ping())
+
+
+POLICY: dict[str, Any] = {
+    "tables": {"person": {"key": ["id"], "rows": 100, "columns": {"id": "integer"}}},
+    "policies": {"person": {"entity": "person", "epsilon": 1, "labels": {"person": "del"}}},
+}
+
+
+def test_a_server_that_was_killed_costs_one_charge_and_is_found_again(
+    tmp_path: Path, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What runs then has been charged; what comes after, while the server is away, is not."""
+
+    async def ask(bound: int) -> bool:
+        try:
+            await pipeline.query(f"SELECT COUNT(*) FROM person WHERE id < {bound}")
+        except EngineError:
+            return False
+        return True
+
+    with restartable(POSTGRES[max(POSTGRES)]) as engine:
+        with psycopg.connect(engine.url, autocommit=True) as administrator:
+            administrator.execute("CREATE TABLE person AS SELECT 1 AS id")
+        pipeline = dp4sql.open_pipeline(policy=POLICY, database=engine.url, ledger=tmp_path / "l")
+        assert run(ask(1))
+        engine.stop(signal.SIGQUIT)
+        assert [run(ask(bound)) for bound in (2, 3, 4)] == [False, False, False]
+        assert run(ask(1))  # it is kept, and needs no server
+        engine.start()
+        assert run(ask(5))
+        assert pipeline.ledger.spent(pipeline.backend.identity, "person", "person") == 3
+        run(pipeline.close())
+    assert not any(record.exc_info for record in caplog.records)
 
 
 def test_a_cancelled_query_no_longer_runs_on_the_server(
