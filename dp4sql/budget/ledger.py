@@ -356,10 +356,11 @@ class Ledger:
         )
 
     def _truncated(self, missing: int) -> LedgerBroken:
+        last = "last entry is" if missing == 1 else f"last {missing} entries are"
         return LedgerBroken(
-            f"the ledger {self._database.name} does not verify: its last {missing} entries are missing",
-            hint="Restore it from a newer backup. Where there is none, dp4sql ledger accept goes on with "
-            "what is here, and forgets what those entries charged.",
+            f"the ledger {self._database.name} does not verify: its {last} missing",
+            hint="Restore it from a newer backup. Where there is none, dp4sql ledger accept --yes goes on with "
+            "what is here, and forgets what was charged there.",
         )
 
 

@@ -136,7 +136,7 @@ def _kept(where: str) -> Size:
 
 def _sized(size: Size) -> str:
     older = f", {size.older} of them about older data" if size.older else ""
-    return f"kept answers: {size.answers} ({size.characters / 1000:,.0f} kB){older}"
+    return f"kept answers: {size.answers} ({size.characters / 1000:,.1f} kB){older}"
 
 
 def _title(database: str) -> str:

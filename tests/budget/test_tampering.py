@@ -55,6 +55,14 @@ def test_entries_missing_at_the_end_are_noticed(where: Where, tamper: Tamper) ->
         Ledger(where)
 
 
+def test_one_missing_entry_is_told_as_one(where: Where, tamper: Tamper) -> None:
+    filled(where).close()
+    tamper("DELETE FROM entries WHERE id > 4")
+    with pytest.raises(LedgerBroken, match="its last entry is missing") as caught:
+        Ledger(where)
+    assert "dp4sql ledger accept --yes" in (caught.value.hint or "")
+
+
 def test_a_running_ledger_notices_too(where: Where, tamper: Tamper) -> None:
     ledger = filled(where)
     tamper("DELETE FROM entries WHERE id > 3")

@@ -175,7 +175,7 @@ def kept(where: str) -> str:
 
 def test_kept_answers_are_shown_and_pruned(kept: str, command: Command) -> None:
     assert command("show", kept) == 0
-    assert command.out.endswith("\nkept answers: 3 (1 kB), 1 of them about older data\n")
+    assert command.out.endswith("\nkept answers: 3 (1.0 kB), 1 of them about older data\n")
     assert command("prune", kept) == 0
     assert command.out == "dropped 1 kept answers; 2 are left\n"
     assert command("show", kept, "--json") == 0
