@@ -3,6 +3,7 @@
 # make check           style, types and import rules
 # make engines         the engines' tests against Postgres 13 to 18 (needs npm) and Spark (needs Java)
 # make bench           TPC-H plain and private: times, errors, figures      SCALE=0.1 RUNS=10
+#                      on DuckDB, or on a Postgres of its own               ENGINE=postgres
 # make bench-wire      the protocol beside Postgres and pgbouncer           ROUNDS=5
 # make bench-peers     other systems on the same queries and rows           PEERS_SCALE=0.1
 # make bench-accuracy  errors of answers, and of their error bars           RUNS=10
@@ -19,6 +20,7 @@
 
 PYTHON ?= python3
 SCALE ?= 0.01
+ENGINE ?= duckdb
 ATTEMPTS ?= 5000
 MINUTES ?= 10
 WITHIN ?= 120
@@ -72,7 +74,7 @@ soak-clients: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
-	$(BIN)/dp4sql bench tpch --scale $(SCALE) --runs $(RUNS)
+	$(BIN)/dp4sql bench tpch --scale $(SCALE) --engine $(ENGINE) --runs $(RUNS)
 
 bench-wire: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.wire --rounds $(ROUNDS)

@@ -1,7 +1,7 @@
 """Real servers: Postgres of the versions that are there, Spark Connect.
 
 The wheel's own and Debian's (/usr/lib/postgresql/N/bin) are found; DP4SQL_POSTGRES names further
-folders that hold initdb and postgres, separated by colons (`make postgres-versions`).
+folders that hold initdb and postgres, separated by colons (`make engines`).
 """
 
 from __future__ import annotations
