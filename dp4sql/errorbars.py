@@ -34,8 +34,10 @@ from dp4sql.mechanisms.simulate import (
 )
 from dp4sql.mechanisms.stages import Plan, Price, Release, ScalarStage
 from dp4sql.postprocess import (
+    SORTED_HERE,
     Rows,
     Run,
+    built,
     by_engine,
     chosen,
     evaluate,
@@ -44,7 +46,7 @@ from dp4sql.postprocess import (
     scratch_type,
     table,
 )
-from dp4sql.rows import OutputColumn
+from dp4sql.rows import OutputColumn, Row, listed
 from dp4sql.settings import Settings
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.render import Renderer
@@ -136,8 +138,16 @@ class Answer:
         """The answer's rows, and the half-widths of what was simulated: of all rows, or of some."""
         rows, widths = self._simulate(run)
         if self._settings.error_columns:
-            rows = [self._widened(row, n, widths) for n, row in enumerate(rows)]
+            rows = self._all_widened(rows, widths)
         return rows, widths
+
+    def _all_widened(self, rows: Rows, widths: Widths) -> Rows:
+        def part(where: slice) -> list[Row]:
+            places = range(len(rows))[where]
+            pairs = zip(rows[where], places, strict=True)
+            return [self._widened(row, n, widths) for row, n in pairs]
+
+        return built(len(rows), part)
 
     def _widened(self, row: tuple[Value, ...], n: int, widths: Widths) -> tuple[Value, ...]:
         found: list[Value] = []
@@ -191,17 +201,24 @@ class Answer:
             computable(release, expr) for expr in wanted.values()
         ):
             return None
+        measured, rows = run.measured[found.stage], run.tables[found.stage][1]
+        if choice and choice.order and len(rows) > SORTED_HERE:
+            choice = None
         if choice is None and (asked or found.part != slice(None)):
             return None  # Which row is which bin, the engine knows.
-        measured, rows = run.measured[found.stage], run.tables[found.stage][1]
         places = choice.places(rows) if choice else range(len(rows))
-        shown = Measured((), [[values[p] for p in places] for values in measured.noisy])
+        if isinstance(places, range):
+            near = slice(places.start, places.stop)
+            shown = Measured((), [values[near] for values in measured.noisy])
+        else:
+            shown = Measured((), [[values[p] for p in places] for values in measured.noisy])
         every = 1 if asked else max(1, -(-len(places) // SAMPLE))
         scales = self._scales(found.stage, release)
         return half_widths(release, shown, scales, wanted, every, CELLS if asked else NOTICE_CELLS)
 
     def _combined(self, run: Run) -> tuple[Rows, Widths]:
         """The answer with the identity of its rows, and the half-widths by that identity."""
+        self._check_size(run)
         tree, identity = Identifier().identified(self._plan.final)
         every = by_engine(self._scratch, tree, (*self._ids, *identity), run)
         width = len(self._ids)
@@ -211,11 +228,13 @@ class Answer:
         by_column = {i: [w[n] for w in widths] for n, i in enumerate(self._simulated)}
         return [row[:width] for row in every], by_column
 
-    def _simulation(self, run: Run, tree: Node, identity: Ids) -> dict[Any, tuple[Width, ...]]:
-        bins = sum(len(run.tables[i][1]) for i in run.measured)
-        asked = self._settings.error_columns
+    def _check_size(self, run: Run) -> None:
+        bins, asked = run.bins, self._settings.error_columns
         if bins > (MOST_BINS if asked else NOTICE_BINS):
             raise NotSimulated(f"{bins} released rows")
+
+    def _simulation(self, run: Run, tree: Node, identity: Ids) -> dict[Any, tuple[Width, ...]]:
+        bins, asked = run.bins, self._settings.error_columns
         lineage = Lineage(self._plan.stages)
         scalars = {i for i, sources in lineage.scalars.items() if sources}
         draws = draws_for(bins) if asked else draws_for(bins, NOTICE_CELLS)
@@ -230,19 +249,16 @@ class Answer:
             (draw, "d"),
         ]
         text = Renderer(DUCKDB, run.constants).statement(node, tuple(names))
-        rows = self._replicated(
-            run, replicator, scalars, draws, _summary(text, len(identity), len(wanted), draws)
-        )
-        keys = fitted([row[: len(identity)] for row in rows], identity)
-        return {
-            key: tuple(map(_finite, row[len(identity) :]))
-            for key, row in zip(keys, rows, strict=True)
-        }
+        summary = _summary(text, len(identity), len(wanted), draws)
+        columns = self._replicated(run, replicator, scalars, draws, summary)
+        keys = fitted(columns[: len(identity)], identity) if identity else [()]
+        widths = zip(*map(listed, columns[len(identity) :]), strict=True)
+        return {key: tuple(map(_finite, row)) for key, row in zip(keys, widths, strict=False)}
 
     def _replicated(
         self, run: Run, replicator: Replicator, scalars: set[int], draws: int, sql: str
-    ) -> Rows:
-        """Rows of `sql` over tables that hold every draw."""
+    ) -> list[Any]:
+        """Columns of `sql` over tables that hold every draw."""
         tables, arrays, setup = {}, {}, []
         for i, stage in enumerate(self._plan.stages):
             match stage:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dp4sql.algebra.expr import Col, Expr, Interval_, rewrite
 from dp4sql.algebra.nodes import Fetched, Limit, Node, Project, Sort
 from dp4sql.algebra.types import INTEGERS, UNKNOWN, Type, Value
-from dp4sql.backends.duckdb import Scratch
+from dp4sql.backends.duckdb import Scratch, Table
 from dp4sql.mechanisms.release import Measured, fit
 from dp4sql.mechanisms.stages import Release
+from dp4sql.rows import PART, Row, listed
+from dp4sql.rows import Rows as ManyRows
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.render import Renderer
 
@@ -22,7 +24,7 @@ SORTED_HERE: Final = 2000
 ORDERED: Final = INTEGERS | {"numeric", "boolean", "date", "text", "character varying", "character"}
 """Types whose values Python orders as the engine does: texts by code points, which is UTF-8's order."""
 
-Rows: TypeAlias = list[tuple[Value, ...]]
+Rows: TypeAlias = Sequence[Row]
 Ids: TypeAlias = tuple[tuple[str, Type], ...]
 
 
@@ -33,6 +35,11 @@ class Run:
     tables: dict[int, tuple[Ids, Rows]] = field(default_factory=dict)
     measured: dict[int, Measured] = field(default_factory=dict)
     constants: dict[int, object] = field(default_factory=dict)
+
+    @property
+    def bins(self) -> int:
+        """Released rows in all."""
+        return sum(len(self.tables[i][1]) for i in self.measured)
 
 
 def evaluate(scratch: Scratch, node: Node, outputs: Ids, run: Run) -> Rows:
@@ -48,8 +55,13 @@ def by_engine(scratch: Scratch, node: Node, outputs: Ids, run: Run) -> Rows:
     """The same, whatever `node` is. Rows of stages have a number after their own columns."""
     names = tuple((id, f"c{i}") for i, (id, _) in enumerate(outputs))
     sql = Renderer(DUCKDB, run.constants).statement(node, names)
-    rows = scratch.evaluate({f"stage{i}": table(*t) for i, t in run.tables.items()}, sql)
-    return fitted(rows, outputs)
+    found = scratch.evaluate({f"stage{i}": table(*t) for i, t in run.tables.items()}, sql)
+    return fitted(found, outputs)
+
+
+def built(length: int, part: Callable[[slice], list[Row]]) -> Rows:
+    """All rows, or many as they are asked for."""
+    return ManyRows(length, part) if length > PART else part(slice(None))
 
 
 def bins_of(scratch: Scratch, release: Release) -> Rows:
@@ -64,8 +76,15 @@ def bins_of(scratch: Scratch, release: Release) -> Rows:
     return fitted(scratch.evaluate({}, f"SELECT * FROM ({sql}) AS b ORDER BY {order}"), keys)
 
 
-def fitted(rows: Rows, outputs: Ids) -> Rows:
-    return [tuple(fit(v, type) for v, (_, type) in zip(row, outputs, strict=True)) for row in rows]
+def fitted(columns: Sequence[Any], outputs: Ids) -> Rows:
+    def part(where: slice) -> list[Row]:
+        values = (
+            [fit(value, type) for value in listed(column[where])]
+            for column, (_, type) in zip(columns, outputs, strict=False)
+        )
+        return list(zip(*values, strict=True))
+
+    return built(len(columns[0]), part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +149,15 @@ class Choice:
         return found[self.part]
 
     def of(self, rows: Rows) -> Rows:
-        if not self.order and self.part == slice(None):
-            return [tuple(row[i] for i in self.indices) for row in rows]
-        return [tuple(rows[place][i] for i in self.indices) for place in self.places(rows)]
+        places = self.places(rows)
+
+        def part(where: slice) -> list[Row]:
+            near = places[where]
+            whole = isinstance(near, range)
+            taken = rows[near.start : near.stop] if whole else [rows[place] for place in near]
+            return [tuple(row[i] for i in self.indices) for row in taken]
+
+        return built(len(places), part)
 
 
 def chosen(node: Node, wanted: Sequence[str]) -> Choice | None:
@@ -150,11 +175,17 @@ def chosen(node: Node, wanted: Sequence[str]) -> Choice | None:
     return Choice(found.stage, picked, order, found.part)
 
 
-def table(columns: Ids, rows: Rows) -> tuple[list[str], list[list[str | None]]]:
+def table(columns: Ids, rows: Rows) -> Table:
     """Column definitions and released values as texts, with each row's number in a last column."""
     definitions = [f"c{i} {scratch_type(type)}" for i, (_, type) in enumerate(columns)]
-    texts = [[_text(row[i]) for row in rows] for i in range(len(columns))]
-    return [*definitions, f"c{len(columns)} BIGINT"], [*texts, [str(i) for i in range(len(rows))]]
+    parts = (_texts(len(columns), rows, start) for start in range(0, len(rows), PART))
+    return [*definitions, f"c{len(columns)} BIGINT"], parts
+
+
+def _texts(width: int, rows: Rows, start: int) -> list[list[str | None]]:
+    part = rows[start : start + PART]
+    texts = [[_text(row[i]) for row in part] for i in range(width)]
+    return [*texts, [str(start + i) for i in range(len(part))]]
 
 
 def _text(value: Value) -> str | None:

@@ -7,11 +7,18 @@ private.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, TypeAlias, overload
+
+import numpy as np
 
 from dp4sql.algebra.types import Type, Value
+
+PART: Final = 10_000
+"""So many rows are in hand at a time; answers that have no more are plain lists."""
+
+Row: TypeAlias = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +27,65 @@ class OutputColumn:
 
     name: str
     type: Type
+
+
+class Rows(Sequence[Row]):
+    """Many rows, built a part at a time from what takes less room."""
+
+    __slots__ = ("_length", "_part")
+
+    def __init__(self, length: int, part: Callable[[slice], list[Row]]) -> None:
+        self._length, self._part = length, part
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        if isinstance(index, slice):
+            return self._part(index)
+        place = range(self._length)[index]
+        return self._part(slice(place, place + 1))[0]
+
+    def __iter__(self) -> Iterator[Row]:
+        for start in range(0, self._length, PART):
+            yield from self._part(slice(start, start + PART))
+
+
+class Collected:
+    """Columns of rows that come in parts. Integers of 64 bits are arrays where there are many, and the rest
+    lists of Python values."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, width: int) -> None:
+        self._parts: list[list[Any]] = [[] for _ in range(width)]
+
+    def add(self, rows: Sequence[Sequence[Any]]) -> None:
+        for parts, values in zip(self._parts, zip(*rows, strict=True), strict=True):
+            parts.append(_packed(values) if len(rows) >= PART or parts else list(values))
+
+    def columns(self) -> list[Any]:
+        return [_joined(parts) for parts in self._parts]
+
+
+def _packed(values: Sequence[Any]) -> Any:
+    found = np.array(values) if isinstance(values[0], int) else None
+    return found if found is not None and found.dtype == np.int64 else list(values)
+
+
+def _joined(parts: list[Any]) -> Any:
+    if len(parts) > 1 and all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return [value for part in parts for value in listed(part)]
+
+
+def listed(column: Any) -> list[Any]:
+    """A column, or a part of one, as Python values."""
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 
 class PrivateRows:
@@ -43,5 +109,5 @@ class Released:
     """An answer: columns, rows in order, and notices for the client."""
 
     columns: tuple[OutputColumn, ...]
-    rows: list[tuple[Value, ...]]
+    rows: Sequence[tuple[Value, ...]]
     notices: tuple[str, ...] = field(default=())

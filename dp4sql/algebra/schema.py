@@ -6,7 +6,7 @@ looked up in lower case, a quoted one as written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -19,8 +19,8 @@ class Column:
 
     `range` is inclusive. It holds numbers (as Fractions) for numeric columns and ISO days counted from
     1970-01-01 (as Fractions) for date and timestamp columns. `unit` is the grid sums are measured on.
-    `domain` lists the public bins in display order; values outside it fall into no bin, or into
-    `other` where that is declared.
+    `domain` lists the public bins in display order, as a `range` where they are whole numbers in a row; values
+    outside it fall into no bin, or into `other` where that is declared.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Column:
     nullable: bool = False
     range: tuple[Fraction, Fraction] | None = None
     unit: Fraction | None = None
-    domain: tuple[Value, ...] | None = None
+    domain: Sequence[Value] | None = None
     other: Value = None
     comment: str | None = None
 

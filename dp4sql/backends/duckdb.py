@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import duckdb
 
-from dp4sql.algebra.types import Value
 from dp4sql.backends.base import query_canceled, query_failed
 from dp4sql.errors import EngineError, InternalError
 from dp4sql.remember import Remembered
-from dp4sql.rows import OutputColumn, PrivateRows
+from dp4sql.rows import PART, Collected, OutputColumn, PrivateRows
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +33,6 @@ LOCKDOWN: Final = (
 )
 
 WORKERS: Final = 4
-ROWS_AT_ONCE: Final = 10_000
 REMEMBERED: Final = 1_000_000
 """Characters of statements that are kept parsed."""
 
@@ -69,20 +67,15 @@ class DuckDBBackend:
     def _run(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> PrivateRows:
         try:
             cursor.execute(self._select(sql))
-            columns: list[list[Any]] = [[] for _ in cursor.description or ()]
-            # In parts, so that other threads get their turn, and never twice in memory.
-            while rows := cursor.fetchmany(ROWS_AT_ONCE):
-                for column, values in zip(columns, zip(*rows, strict=True), strict=True):
-                    column += values
+            columns = _collected(cursor)
         except duckdb.InterruptException:
             raise query_canceled() from None
         except duckdb.Error as error:
             log.error("query failed: %s\n%s", error, sql)
             raise query_failed() from None
-        if all(len(column) < ROWS_AT_ONCE for column in columns):
+        if all(len(column) < PART for column in columns):
             # It still holds its last result.
             self._idle.append(cursor)
-        # Rows, not fetchnumpy: that one turns HUGEINT and DECIMAL into floats.
         return PrivateRows(columns)
 
     async def ping(self) -> None:
@@ -103,6 +96,17 @@ async def _stopped(job: Future[PrivateRows], cursor: duckdb.DuckDBPyConnection) 
     while not job.done():
         cursor.interrupt()
         await asyncio.sleep(0.01)
+
+
+def _collected(cursor: duckdb.DuckDBPyConnection) -> list[Any]:
+    """In parts, so that other threads get their turn, and never twice in memory.
+
+    Rows, not fetchnumpy: that one turns HUGEINT and DECIMAL into floats.
+    """
+    found = Collected(len(cursor.description or ()))
+    while rows := cursor.fetchmany(PART):
+        found.add(rows)
+    return found.columns()
 
 
 def _select(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
@@ -159,6 +163,10 @@ def _parquet(folder: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+#: Column definitions, and parts of the rows: columns of values as texts.
+Table: TypeAlias = tuple[Sequence[str], Iterable[Sequence[list[str | None]]]]
+
+
 class Scratch:
     """An empty in-memory DuckDB, locked down, in which released rows are post-processed."""
 
@@ -168,18 +176,18 @@ class Scratch:
 
     def evaluate(
         self,
-        tables: Mapping[str, tuple[Sequence[str], Sequence[list[str | None]]]],
+        tables: Mapping[str, Table],
         sql: str,
         arrays: Mapping[str, Mapping[str, Any]] | None = None,
         setup: Sequence[str] = (),
-    ) -> list[tuple[Value, ...]]:
-        """Create each table (column definitions, columns of values as texts) and run `sql` over them.
+    ) -> list[Any]:
+        """The columns of `sql` over `tables`.
 
         arrays: further tables, as numpy columns. setup: statements that come before `sql`.
         """
         cursor = self._connection.cursor()
         try:
-            for name, (definitions, columns) in tables.items():
+            for name, (definitions, parts) in tables.items():
                 # Temporary tables are the cursor's own and go with it.
                 cursor.execute(f"CREATE TEMP TABLE {name} ({', '.join(definitions)})")
                 # Parameters, because DuckDB takes ten times as long to parse long VALUES.
@@ -187,13 +195,14 @@ class Scratch:
                     f"CAST(UNNEST(${i}::VARCHAR[]) AS {definition.partition(' ')[2]})"
                     for i, definition in enumerate(definitions, 1)
                 )
-                cursor.execute(f"INSERT INTO {name} SELECT {items}", list(columns))
+                for part in parts:
+                    cursor.execute(f"INSERT INTO {name} SELECT {items}", list(part))
             for name, of in (arrays or {}).items():
                 cursor.register(name, dict(of))
             for statement in setup:
                 cursor.execute(statement)
-            result: list[tuple[Value, ...]] = cursor.execute(sql).fetchall()
-            return result
+            cursor.execute(sql)
+            return _collected(cursor)
         except duckdb.Error as error:
             log.error("post-processing failed: %s\n%s", error, sql)
             raise EngineError("the released rows could not be combined as the query asks") from None

@@ -6,7 +6,7 @@ Nothing here comes from data: the same policy file gives the same text, byte for
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final, assert_never
 
@@ -170,6 +170,6 @@ def _number(value: Fraction) -> str:
     return str(value.numerator) if value.denominator == 1 else str(float(value))
 
 
-def _bins(domain: tuple[Value, ...]) -> str:
+def _bins(domain: Sequence[Value]) -> str:
     shown = ", ".join(map(str, domain[:SHOWN_BINS]))
     return f"{len(domain)} bins: {shown}{', ...' if len(domain) > SHOWN_BINS else ''}"

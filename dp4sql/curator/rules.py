@@ -44,9 +44,15 @@ def row_rules(table: Table, dialect: Dialect) -> Iterator[Rule]:
             yield Rule((*where, "range"), text, f"{name} < {low} OR {name} > {high}")
         if column.domain is not None and column.other is None:
             # A value outside the domain falls into no bin: its rows are silently left out.
-            bins = ", ".join(literal(value, column.type, dialect) for value in column.domain)
             text = f"{column.name} is one of {len(column.domain)} bins"
-            yield Rule((*where, "domain"), text, f"{name} NOT IN ({bins})")
+            yield Rule((*where, "domain"), text, f"{name} NOT {_one_of(column, dialect)}")
+
+
+def _one_of(column: Column, dialect: Dialect) -> str:
+    domain = column.domain or ()
+    if isinstance(domain, range):
+        return f"BETWEEN {domain[0]} AND {domain[-1]}"
+    return f"IN ({', '.join(literal(value, column.type, dialect) for value in domain)})"
 
 
 def set_rules(table: Table, schema: Schema, dialect: Dialect) -> Iterator[Rule]:

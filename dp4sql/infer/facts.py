@@ -6,6 +6,7 @@ Column facts (type, NULL, range, source), frequencies (paper Figure 12, correcte
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
@@ -174,11 +175,13 @@ def _columns(facts: Facts, node: Node) -> Columns:
 
 
 def _base_fact(table: Table, alias: str, column: Column) -> Fact:
-    span: Range = column.range or _span(list(column.domain or ()))
+    span: Range = column.range or _span(column.domain or ())
     return Fact(column.type, column.nullable, span, Source(alias, table.name, column.name))
 
 
-def _span(values: list[object]) -> Range:
+def _span(values: Sequence[object]) -> Range:
+    if isinstance(values, range):
+        values = [values[0], values[-1]]
     points = [number(v) for v in values if v is not None]  # type: ignore[arg-type]
     if not points or any(p is None for p in points):
         return ANY

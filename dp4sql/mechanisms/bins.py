@@ -236,6 +236,9 @@ class BinFinder:
         listed = self._listed(Col(leaf, column.type))
         if listed is not None:
             return Values(((leaf, column.type),), tuple((v,) for v in listed))
+        if isinstance(column.domain, range) and column.other is None:
+            series = Series(leaf, column.type, column.domain[0], column.domain[-1])
+            return _or_null(series, leaf, column.type) if nullable else series
         if column.domain is not None:
             values = (*column.domain, *((column.other,) if column.other is not None else ()))
             return self._nullable_values(leaf, column.type, values, nullable)
@@ -298,10 +301,8 @@ class BinFinder:
         ):
             return None
         first, last = -(-low.numerator // low.denominator), high.numerator // high.denominator
-        series: Node = Series(leaf, type, first, last)
-        if not nullable:
-            return series
-        return _or_null(series, leaf, type)
+        series = Series(leaf, type, first, last)
+        return _or_null(series, leaf, type) if nullable else series
 
     # ------------------------------------------------------------ keys with few values by construction
 

@@ -14,7 +14,7 @@ from dp4sql.infer.ranges import Fact
 from dp4sql.mechanisms.holding import firm
 from dp4sql.mechanisms.measure import decimal
 from dp4sql.mechanisms.stages import Release
-from dp4sql.mechanisms.summing import added, measured
+from dp4sql.mechanisms.summing import added, measured, steps
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.numbers import finite
 from dp4sql.sql.render import Block, Renderer
@@ -29,18 +29,26 @@ def read_sql(
     """
     renderer = Renderer(dialect, constants)
     grouped = _grouped(release, facts, renderer)
-    if release.bins is None and not _names(release):
+    if release.bins is None and all(m.quantity.kind == "rank" for m in release.measurements):
         return "SELECT 1 AS one"
     if release.bins is None:
-        return f"SELECT {', '.join(f'COALESCE(g.{n}, 0) AS {n}' for n in _names(release))} FROM ({grouped}) AS g"
+        return f"SELECT {', '.join(_steps(release))} FROM ({grouped}) AS g"
     keys = list(release.node.keys)
     nullable = facts.columns(release.node.child)
     tests = " AND ".join(_same(f"b.k{i}", f"g.k{i}", nullable[k]) for i, k in enumerate(keys))
     items = [f"b.k{i} AS k{i}" for i in range(len(keys))]
-    items += [f"COALESCE(g.{name}, 0) AS {name}" for name in _names(release)]
+    items += _steps(release)
     order = ", ".join(f"b.k{i} NULLS LAST" for i in range(len(keys)))
     bins = _bins(release, renderer)
     return f"SELECT {', '.join(items)} FROM ({bins}) AS b LEFT JOIN ({grouped}) AS g ON {tests} ORDER BY {order}"
+
+
+def _steps(release: Release) -> list[str]:
+    types = dict(columns(release.node.child))
+    each = [
+        (i, m.quantity) for i, m in enumerate(release.measurements) if m.quantity.kind != "rank"
+    ]
+    return [f"{steps(q, types.get(q.arg or ''), f'COALESCE(g.m{i}, 0)')} AS m{i}" for i, q in each]
 
 
 def texts(release: Release, facts: Facts, dialect: Dialect) -> tuple[str, ...]:
@@ -65,10 +73,6 @@ def _bins(release: Release, renderer: Renderer) -> str:
 
 def _same(a: str, b: str, fact: Fact) -> str:
     return f"{a} IS NOT DISTINCT FROM {b}" if fact.nullable else f"{a} = {b}"
-
-
-def _names(release: Release) -> list[str]:
-    return [f"m{i}" for i, m in enumerate(release.measurements) if m.quantity.kind != "rank"]
 
 
 # ---------------------------------------------------------------- groups

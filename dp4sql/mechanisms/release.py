@@ -7,26 +7,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
-from dp4sql.algebra.nodes import columns
+import numpy as np
+
 from dp4sql.algebra.types import FLOATS, INTEGERS, LIMITS, Type, Value
 from dp4sql.errors import InternalError, NumberOutOfRange
 from dp4sql.mechanisms.measure import Column, Quantity, Rank, decimal
 from dp4sql.mechanisms.stages import Measurement, PublicRead, Release
-from dp4sql.mechanisms.summing import exact_sum
-from dp4sql.noise import gaussian_half_width, gaussian_of_rho, half_width, laplace, select
-from dp4sql.rows import PrivateRows
+from dp4sql.noise import (
+    Array,
+    Ints,
+    gaussian_half_width,
+    gaussian_of_rho,
+    half_width,
+    laplace,
+    select,
+)
+from dp4sql.rows import PART, PrivateRows, Row, Rows, listed
 
 # ---------------------------------------------------------------- noise
 
 
+Cells: TypeAlias = Sequence[Any] | Array
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What may be shown of a release: its public keys (by column), and each measurement's noisy integers."""
+    """What may be shown of a release: its public keys (by column), and each measurement's noisy integers.
+    Integers of many rows are arrays."""
 
-    keys: Sequence[Sequence[Value]]
-    noisy: Sequence[Sequence[int]]
+    keys: Sequence[Cells]
+    noisy: Sequence[Cells]
+
+    def part(self, where: slice) -> Measured:
+        keys, noisy = ([listed(c[where]) for c in columns] for columns in (self.keys, self.noisy))
+        return Measured(keys, noisy)
 
 
 def add_noise(
@@ -45,32 +61,53 @@ def add_noise(
     opened = rows.open_columns()
     width = len(release.node.keys)
     keys = opened[:width]
-    count = len(keys[0]) if keys else 1
-    places = {key: i for i, key in enumerate(zip(*keys, strict=True))} if keys else {(): 0}
-    types = dict(columns(release.node.child))
+    places = _places(keys) if histograms else {}
     rest = iter(opened[width:])
-    noisy: list[list[int]] = []
+    noisy: list[Cells] = []
     for i, (measurement, scale, loss) in enumerate(
         zip(release.measurements, scales, losses, strict=True)
     ):
         if measurement.quantity.rank is not None:
-            scores = _scores(measurement.quantity.rank, histograms[i], places, count, scale)
+            scores = _scores(measurement.quantity.rank, histograms[i], places, scale)
             noisy.append(_selected(measurement, scores, scale, loss))
         else:
-            exact = _integers(measurement.quantity, next(rest), types)
-            noisy.append(_noised(measurement, exact, scale, loss))
-    shown = [
-        [fit(value, type) for value in column]
-        for column, (_, type) in zip(keys, release.columns[:width], strict=True)
-    ]
-    return Measured(shown, noisy)
+            noisy.append(_noised(measurement, integers(next(rest)), scale, loss))
+    types = [type for _, type in release.columns[:width]]
+    return Measured([_shown(*pair) for pair in zip(keys, types, strict=True)], noisy)
+
+
+def _places(keys: Sequence[Cells]) -> dict[tuple[Any, ...], int]:
+    return (
+        {key: i for i, key in enumerate(zip(*map(listed, keys), strict=True))} if keys else {(): 0}
+    )
+
+
+def _shown(column: Cells, type: Type) -> Cells:
+    if isinstance(column, np.ndarray) and type.kind == "bigint":
+        return column
+    if isinstance(column, np.ndarray) and type.kind in INTEGERS:
+        for end in (column.min(), column.max()):
+            _whole_number(int(end), type)
+        return column
+    return [fit(value, type) for value in listed(column)]
 
 
 def output_rows(
     release: Release, found: Measured, scales: Sequence[Fraction], nonnegative: bool
-) -> list[tuple[Value, ...]]:
+) -> Sequence[Row]:
     """The output rows of a release: post-processing alone. scales: as in `add_noise`. `nonnegative` shows
     counts below 0 as 0."""
+
+    def part(where: slice) -> list[Row]:
+        return _rows(release, found.part(where), scales, nonnegative)
+
+    count = len(found.keys[0]) if found.keys else 1
+    return Rows(count, part) if count > PART else part(slice(None))
+
+
+def _rows(
+    release: Release, found: Measured, scales: Sequence[Fraction], nonnegative: bool
+) -> list[Row]:
     built = [_build(column, release, found.noisy, scales, nonnegative) for column in release.built]
     return list(zip(*found.keys, *built, strict=True)) if found.keys or built else []
 
@@ -79,7 +116,7 @@ def _bound(measurement: Measurement) -> int:
     return _whole(max(measurement.bounds.values(), default=Fraction(0)))
 
 
-def _noised(m: Measurement, exact: list[int], scale: Fraction, loss: Fraction) -> list[int]:
+def _noised(m: Measurement, exact: Ints, scale: Fraction, loss: Fraction) -> Ints:
     if not scale:
         return exact
     if m.gaussian:
@@ -98,11 +135,11 @@ def _selected(
 
 
 def _scores(
-    rank: Rank, rows: PrivateRows, places: Mapping[Any, int], bins: int, scale: Fraction
+    rank: Rank, rows: PrivateRows, places: Mapping[Any, int], scale: Fraction
 ) -> list[list[int]]:
     """For each bin and candidate: minus its distance from the asked rank, in rows."""
-    counts = [[0] * rank.candidates for _ in range(bins)]
-    *keys, candidates, numbers = rows.open_columns()
+    counts = [[0] * rank.candidates for _ in places]
+    *keys, candidates, numbers = map(listed, rows.open_columns())
     for row in zip(*keys, candidates, numbers, strict=True):
         place = places.get(tuple(row[:-2]))
         if place is not None:
@@ -135,11 +172,9 @@ def _whole(bound: Fraction) -> int:
     return bound.numerator
 
 
-def _integers(q: Quantity, column: Sequence[Any], types: Mapping[str, Type]) -> list[int]:
-    whole = q.unit == 1 or q.kind == "sum_squares" or q.kind.startswith("count")
-    if whole or not exact_sum(q, types[q.arg or ""]):
-        return [int(value) for value in column]
-    return [int(Fraction(value) / q.unit) for value in column]
+def integers(column: Cells) -> Any:
+    """Exact integers as an engine gave them."""
+    return column if isinstance(column, np.ndarray) else [int(value) for value in column]
 
 
 def decision(m: Measurement, scale: Fraction) -> int:
@@ -151,7 +186,7 @@ def decision(m: Measurement, scale: Fraction) -> int:
 def _build(
     column: Column,
     release: Release,
-    noisy: Sequence[Sequence[int]],
+    noisy: Sequence[Cells],
     scales: Sequence[Fraction],
     nonnegative: bool,
 ) -> list[Value]:
@@ -240,7 +275,7 @@ def public_rows(read: PublicRead, rows: PrivateRows) -> list[tuple[Value, ...]]:
     """Rows of a view that no policy protects, as they are."""
     opened = rows.open_columns()
     typed = [
-        [fit(value, type) for value in column]
+        [fit(value, type) for value in listed(column)]
         for column, (_, type) in zip(opened, read.columns, strict=True)
     ]
     return list(zip(*typed, strict=True))

@@ -20,7 +20,7 @@ from dp4sql.algebra.expr import Call, Col, Expr, Lit
 from dp4sql.algebra.types import INTEGERS
 from dp4sql.errors import InternalError
 from dp4sql.mechanisms.measure import Column
-from dp4sql.mechanisms.release import Measured, decision
+from dp4sql.mechanisms.release import Cells, Measured, decision
 from dp4sql.mechanisms.stages import Measurement, Release
 from dp4sql.noise import simulated_gaussian, simulated_laplace
 
@@ -54,9 +54,9 @@ def replicas(
     }
 
 
-def _drawn(m: Measurement, values: Sequence[int], scale: Fraction, draws: int) -> Any:
+def _drawn(m: Measurement, values: Cells, scale: Fraction, draws: int) -> Any:
     """What was selected (a rank) stays: how it would fall again depends on data."""
-    released = np.array([float(v) for v in values])
+    released = np.array(values, dtype=float)
     found = np.repeat(released[np.newaxis], draws + 1, axis=0)
     if scale and m.quantity.rank is None:
         fresh = simulated_gaussian if m.gaussian else simulated_laplace

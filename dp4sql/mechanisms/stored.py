@@ -31,6 +31,7 @@ from dp4sql.mechanisms.stages import (
     ScalarStage,
     Stage,
 )
+from dp4sql.rows import listed
 from dp4sql.sql.dialects import DUCKDB, Dialect
 from dp4sql.sql.render import Renderer
 
@@ -178,7 +179,8 @@ _CODECS: Final[Mapping[str, tuple[type, Callable[[Any], Any], Callable[[Any], An
 def taken_apart(
     measured: Measured, scales: Sequence[Fraction], at: datetime.datetime
 ) -> list[Stored]:
-    moment, keys = at.isoformat(timespec="milliseconds"), tuple(map(tuple, measured.keys))
+    moment = at.isoformat(timespec="milliseconds")
+    keys = tuple(tuple(listed(column)) for column in measured.keys)
     return [
         Stored(moment, scale, keys, tuple(map(int, values)))
         for scale, values in zip(scales, measured.noisy, strict=True)

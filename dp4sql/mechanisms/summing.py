@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 
 from dp4sql.algebra.digits import width
@@ -15,6 +16,7 @@ from dp4sql.errors import InternalError, Refused
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.holding import Held, firm, held, summand
 from dp4sql.mechanisms.measure import Quantity, decimal
+from dp4sql.noise import LIMIT
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.numbers import finite
 from dp4sql.sql.render import Renderer
@@ -38,6 +40,21 @@ def measured(
     if _is_shifted(q):
         return _shifted(q, type, node, facts, renderer, names)
     return _summed(q, type, node, facts, renderer, names)
+
+
+def steps(q: Quantity, type: Type | None, total: str) -> str:
+    """A measured total in whole units, and within what noise takes (`dp4sql.noise.LIMIT`), in 64 bits."""
+    if q.kind.startswith("count"):
+        return total
+    scale = type.scale or 0 if type is not None and _has_places(q, type) else 0
+    end = Decimal(LIMIT).scaleb(-scale)
+    within = f"LEAST(GREATEST({total}, -{end:f}), {end:f})"
+    return f"CAST({within}{f' * {10**scale}' if scale else ''} AS BIGINT)"
+
+
+def _has_places(q: Quantity, type: Type) -> bool:
+    """Whether the engine's total has digits after the point."""
+    return q.kind != "sum_squares" and q.unit != 1 and exact_sum(q, type)
 
 
 def added(q: Quantity, node: Aggregate, facts: Facts) -> Expr:

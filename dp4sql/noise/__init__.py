@@ -1,5 +1,6 @@
 """The only place that draws randomness."""
 
+from dp4sql.noise.blocks import LIMIT, Array, Ints
 from dp4sql.noise.concentrated import (
     epsilon_of,
     gaussian_half_width,
@@ -14,6 +15,9 @@ from dp4sql.noise.selection import select, selection_shortfall
 from dp4sql.noise.simulation import simulated_gaussian, simulated_laplace
 
 __all__ = [
+    "LIMIT",
+    "Array",
+    "Ints",
     "bernoulli",
     "choose",
     "epsilon_of",

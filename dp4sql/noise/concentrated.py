@@ -9,23 +9,21 @@ delta) is OpenDP's conversion.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
 import opendp.prelude as dp
 
 from dp4sql.errors import InternalError
+from dp4sql.noise.blocks import Ints, noised
 from dp4sql.noise.gaussian import _measurement
-from dp4sql.noise.laplace import LIMIT, float_up
+from dp4sql.noise.laplace import float_up
 
 STEPS = 30
 """Bisections: rho is found to one part in 2**30."""
 
 
-def gaussian_of_rho(
-    values: Sequence[int], l2_squared: Fraction, scale: Fraction, rho: Fraction
-) -> list[int]:
+def gaussian_of_rho(values: Ints, l2_squared: Fraction, scale: Fraction, rho: Fraction) -> Ints:
     """`values` with independent noise each; `l2_squared` is their sensitivity in L2, squared. InternalError when
     the loss would be above rho, by exact arithmetic or by OpenDP's own map."""
     if l2_squared < 0 or scale <= 0:
@@ -36,8 +34,7 @@ def gaussian_of_rho(
     # OpenDP rounds its map up to a float, by a few units in the last place.
     if exact > rho or mapped > rho * (1 + Fraction(1, 2**45)):
         raise InternalError("OpenDP's map exceeds the rho to be charged")
-    clamped = [max(-LIMIT, min(LIMIT, int(value))) for value in values]
-    return list(measurement(clamped)) if clamped else []
+    return noised(measurement, values)
 
 
 @lru_cache(maxsize=4096)

@@ -7,7 +7,6 @@ part in a thousand, at which OpenDP's own conversion from zero-concentrated priv
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -15,7 +14,8 @@ from typing import Any
 import opendp.prelude as dp
 
 from dp4sql.errors import InternalError
-from dp4sql.noise.laplace import LIMIT, float_up
+from dp4sql.noise.blocks import Ints, noised
+from dp4sql.noise.laplace import float_up
 
 dp.enable_features("contrib")
 
@@ -47,13 +47,12 @@ def gaussian_scale(l2_squared: int, epsilon: Fraction, delta: Fraction) -> Fract
 
 
 def gaussian(
-    values: Sequence[int], l2_squared: int, scale: Fraction, epsilon: Fraction, delta: Fraction
-) -> list[int]:
+    values: Ints, l2_squared: int, scale: Fraction, epsilon: Fraction, delta: Fraction
+) -> Ints:
     """`values` with independent noise each; InternalError when the loss would be above epsilon."""
     if Fraction(gaussian_loss(l2_squared, scale, delta)) > epsilon:
         raise InternalError("OpenDP's map exceeds the epsilon to be charged")
-    clamped = [max(-LIMIT, min(LIMIT, int(value))) for value in values]
-    return list(_measurement(float_up(scale))(clamped)) if clamped else []
+    return noised(_measurement(float_up(scale)), values)
 
 
 def _down(delta: Fraction) -> float:

@@ -9,9 +9,6 @@ OpenDP takes, which is rounded up so that the true loss is never above d / scale
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -20,15 +17,9 @@ from typing import Any
 import opendp.prelude as dp
 
 from dp4sql.errors import InternalError
+from dp4sql.noise.blocks import Ints, noised
 
 dp.enable_features("contrib")
-
-LIMIT = 2**62
-"""Values are clamped to +-LIMIT before noise: 1-Lipschitz, so no sensitivity grows, and no integer overflows.
-OpenDP adds noise to exact integers and clamps the result to 64 bits, which is post-processing."""
-
-BLOCK = 1 << 14
-_threads = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="noise")
 
 
 def float_up(scale: Fraction) -> float:
@@ -52,11 +43,8 @@ def _loss(scale: float, sensitivity: int) -> float:
     return float(_measurement(scale).map(sensitivity))
 
 
-def laplace(
-    values: Sequence[int], sensitivity: int, scale: Fraction, epsilon: Fraction
-) -> list[int]:
-    """`values` with independent noise each, drawn in blocks by as many threads as there are cores: OpenDP
-    takes some 10 microseconds a value, without Python's lock.
+def laplace(values: Ints, sensitivity: int, scale: Fraction, epsilon: Fraction) -> Ints:
+    """`values` with independent noise each: an array for an array, else a list.
 
     sensitivity: L1 distance of the whole vector between neighbours, in the values' unit.
     scale: exact noise scale in the same unit. epsilon: what this call may lose; InternalError when
@@ -67,10 +55,7 @@ def laplace(
     rounded = float_up(scale)
     measurement = _measurement(rounded)
     check_loss(_loss(rounded, sensitivity), sensitivity, scale, epsilon)
-    clamped = [max(-LIMIT, min(LIMIT, int(value))) for value in values]
-    blocks = [clamped[i : i + BLOCK] for i in range(0, len(clamped), BLOCK)]
-    draw = map if len(blocks) < 2 else _threads.map
-    return [value for noisy in draw(measurement, blocks) for value in noisy]
+    return noised(measurement, values)
 
 
 @lru_cache(maxsize=4096)

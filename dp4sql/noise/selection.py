@@ -14,7 +14,8 @@ from typing import Any
 
 import opendp.prelude as dp
 
-from dp4sql.noise.laplace import LIMIT, check_loss, float_up
+from dp4sql.noise.blocks import LIMIT
+from dp4sql.noise.laplace import check_loss, float_up
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 
@@ -92,7 +92,7 @@ def _decimal(number: Fraction) -> bool:
 # ---------------------------------------------------------------- domains
 
 
-def _domain(model: ColumnModel, where: Where, source: Source) -> tuple[Value, ...] | None:
+def _domain(model: ColumnModel, where: Where, source: Source) -> Sequence[Value] | None:
     here = (*where, "domain")
     match model.domain:
         case None:
@@ -109,7 +109,7 @@ def _domain(model: ColumnModel, where: Where, source: Source) -> tuple[Value, ..
 
 def _span(
     first: int, last: int, type: Type, where: Where, source: Source
-) -> tuple[Value, ...] | None:
+) -> Sequence[Value] | None:
     size = last - first + 1
     if type.kind not in INTEGERS | {"unknown"}:
         found = f"{{from, to}} in a column of type {type}"
@@ -123,7 +123,7 @@ def _span(
     elif type != UNKNOWN:
         low = _fits("domain end", first, type, domain_value, where, source)
         high = _fits("domain end", last, type, domain_value, where, source)
-        return None if low is None or high is None else tuple(range(first, last + 1))
+        return None if low is None or high is None else range(first, last + 1)
     return None
 
 
@@ -140,7 +140,7 @@ def _listed(values: list[Any], type: Type, where: Where, source: Source) -> tupl
 
 
 def _other(
-    model: ColumnModel, domain: tuple[Value, ...] | None, where: Where, source: Source
+    model: ColumnModel, domain: Sequence[Value] | None, where: Where, source: Source
 ) -> Value:
     here = (*where, "other")
     if model.other is None:
@@ -156,7 +156,7 @@ def _other(
 
 
 def _check_within(
-    domain: tuple[Value, ...] | None,
+    domain: Sequence[Value] | None,
     span: tuple[Fraction, Fraction] | None,
     model: ColumnModel,
     where: Where,

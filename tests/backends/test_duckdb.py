@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from dp4sql.backends import open_backend
-from dp4sql.backends.duckdb import DuckDBBackend, Scratch
+from dp4sql.backends.duckdb import DuckDBBackend, Scratch, Table
 from dp4sql.errors import EngineError, InternalError, InvalidParameter
 
 from .conftest import Run, duckdb_file, parquet_folder
@@ -119,11 +119,11 @@ def test_unknown_engines(url: str) -> None:
 def test_scratch_tables_last_for_one_evaluation() -> None:
     scratch = Scratch()
     columns: list[list[str | None]] = [[str(2**127 - 1), None], ["it's", ""]]
-    tables = {"stage0": (["c0 HUGEINT", "c1 VARCHAR"], columns)}
+    tables = {"stage0": (["c0 HUGEINT", "c1 VARCHAR"], [columns, columns])}
     found = scratch.evaluate(tables, "SELECT c0, c1 FROM stage0")
-    assert found == [(2**127 - 1, "it's"), (None, "")]
-    empty: tuple[list[str], list[list[str | None]]] = (["c0 INTEGER"], [[]])
-    assert scratch.evaluate({"stage0": empty}, "SELECT COUNT(*) FROM stage0") == [(0,)]
+    assert found == [[2**127 - 1, None] * 2, ["it's", ""] * 2]
+    empty: Table = (["c0 INTEGER"], [])
+    assert scratch.evaluate({"stage0": empty}, "SELECT COUNT(*) FROM stage0") == [[0]]
     with pytest.raises(EngineError):
         scratch.evaluate({}, "SELECT * FROM stage0")
 

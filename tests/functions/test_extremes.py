@@ -15,9 +15,8 @@ import duckdb
 import pytest
 
 import dp4sql
-from dp4sql.algebra.nodes import columns
 from dp4sql.mechanisms.reading import read_sql
-from dp4sql.mechanisms.release import _integers
+from dp4sql.mechanisms.release import integers
 from dp4sql.mechanisms.stages import Release
 from dp4sql.preparation import prepare
 from dp4sql.sql.dialects import DUCKDB, POSTGRES, Dialect
@@ -113,13 +112,7 @@ def release(sql: str) -> tuple[Release, Callable[[Dialect], str]]:
 
 def measured(found: Release, rows: list[tuple[Any, ...]]) -> list[list[int]]:
     """The exact integers of each measurement, a column each."""
-    types = dict(columns(found.node.child))
-    width = len(found.node.keys)
-    by_column = list(zip(*rows, strict=True))[width:]
-    return [
-        _integers(m.quantity, column, types)
-        for m, column in zip(found.measurements, by_column, strict=True)
-    ]
+    return [integers(column) for column in list(zip(*rows, strict=True))[len(found.node.keys) :]]
 
 
 def check(found: Release, seen: list[list[list[int]]]) -> None:

@@ -48,7 +48,7 @@ def _released(request: Request, price: Price, exact: Sequence[Sequence[int]]) ->
         return _sparse(request, price, price.sparse, exact)
     found: list[tuple[Statement, Priced, int, Evidence]] = []
     for part, integers in zip(price.parts, exact, strict=True):
-        noisy = _noisy(request, price, part, integers)
+        noisy = _noisy(request, price, part, list(integers))
         coins = [coin() for _ in noisy]
         for s in part.batch.statements:
             i = s.coordinate
@@ -74,11 +74,11 @@ def _exact(evidence: Evidence) -> Verdict:
     return verdict
 
 
-def _noisy(request: Request, price: Price, part: Priced, integers: Sequence[int]) -> list[int]:
+def _noisy(request: Request, price: Price, part: Priced, integers: list[int]) -> list[int]:
     """Under the law of the part, with a loss within what was charged."""
     match part.law:
         case Exact():
-            return list(integers)
+            return integers
         case Geometric(scale):
             moved = part.batch.bounds[part.policy]
             return laplace(integers, moved, scale, max(part.losses.values()))

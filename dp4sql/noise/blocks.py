@@ -1,0 +1,58 @@
+"""A measurement of a whole column, in blocks: what OpenDP costs is the value, not the call.
+
+Its exact samplers ask the system's generator for randomness some ten times a value, about 6 microseconds of
+one core (docs/decisions/0013-wide-results.md). They run without Python's lock, so every core takes a block.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.int64]
+Ints = TypeVar("Ints", list[int], Array)
+Measure: TypeAlias = Callable[[Array], Sequence[int]]
+
+LIMIT: Final = 2**62
+"""Values are clamped to +-LIMIT before noise: 1-Lipschitz, so no sensitivity grows, and no integer overflows.
+OpenDP adds noise to exact integers and clamps the result to 64 bits, which is post-processing."""
+
+BLOCK: Final = 1 << 14
+CORES: Final = os.cpu_count() or 1
+_threads = ThreadPoolExecutor(CORES, thread_name_prefix="noise")
+
+
+def noised(measurement: Measure, values: Ints) -> Ints:
+    """Each of `values` with noise of its own."""
+    if isinstance(values, np.ndarray):
+        return _column(measurement, values)
+    whole = np.array([max(-LIMIT, min(LIMIT, int(value))) for value in values], np.int64)
+    if len(whole) > BLOCK:
+        found: list[int] = _column(measurement, whole).tolist()
+        return found
+    return list(measurement(whole)) if len(whole) else []
+
+
+def _column(measurement: Measure, values: Array) -> Array:
+    found = np.empty(len(values), np.int64)
+    blocks = (values[i : i + BLOCK] for i in range(0, len(values), BLOCK))
+    for i, noisy in enumerate(_each(measurement, blocks)):
+        found[i * BLOCK : i * BLOCK + len(noisy)] = noisy
+    return found
+
+
+def _each(measurement: Measure, blocks: Iterable[Array]) -> Iterator[Sequence[int]]:
+    """Never more blocks under way than there are cores, and one: other statements want their turn."""
+    under_way: deque[Future[Sequence[int]]] = deque()
+    for block in blocks:
+        under_way.append(_threads.submit(measurement, np.clip(block, -LIMIT, LIMIT)))
+        if len(under_way) > CORES:
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()
