@@ -21,7 +21,7 @@ from dp4sql.catalog.upstream import CatalogError, Described, Relayed, Upstream
 from dp4sql.errors import Dp4sqlError, StalePlan, UndefinedSetting
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.types import parse_type
-from dp4sql.rows import OutputColumn, Released
+from dp4sql.rows import PART, OutputColumn, Released
 from dp4sql.session.commands import Command, Copy, Explain
 from dp4sql.session.copy import copied, layout
 from dp4sql.session.own import rows_of
@@ -250,7 +250,9 @@ class Answers:
         how = layout(command.options)
         with placed(command.query):
             released = await self._released(inner, arguments)
-        return copied(released, how, self._state.zone)
+        if len(released.rows) <= PART:
+            return copied(released, how, self._state.zone)
+        return await asyncio.to_thread(copied, released, how, self._state.zone)
 
     async def _verbatim(
         self, whole: Prepared, arguments: Arguments, formats: tuple[int, ...]

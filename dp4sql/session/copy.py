@@ -6,6 +6,7 @@ import datetime
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from dp4sql.algebra.types import Value
@@ -15,6 +16,7 @@ from dp4sql.session.results import Result
 from dp4sql.wire import messages as m
 from dp4sql.wire.values import BINARY_FORMAT, TEXT_FORMAT, encoder
 
+FRAMES: Final = 256
 _BINARY_HEADER: Final = b"PGCOPY\n\xff\r\n\0" + struct.pack("!ii", 0, 0)
 _BINARY_END: Final = struct.pack("!h", -1)
 _ESCAPES: Final = {
@@ -77,11 +79,17 @@ def copied(released: Released, how: Layout, zone: datetime.tzinfo) -> Result:
     names = [column.name for column in released.columns]
     frames = [
         m.copy_out_response(len(names), code),
-        *map(m.copy_data, write(rows, names, how)),
+        *_joined(map(m.copy_data, write(rows, names, how))),
         m.COPY_DONE,
     ]
     notices = tuple(m.notice_response("NOTICE", {"C": "00000", "M": n}) for n in released.notices)
     return Result(f"COPY {len(released.rows)}", rows=frames, notices=notices)
+
+
+def _joined(frames: Iterator[bytes]) -> Iterator[bytes]:
+    """Many frames in one piece: a million of them by themselves take more memory than what is in them."""
+    while part := b"".join(islice(frames, FRAMES)):
+        yield part
 
 
 def _encoded(encode: Callable[[Value], bytes], value: Value) -> bytes | None:

@@ -200,7 +200,7 @@ class Session:
             self._memo.told(result.lasting)
             if result.fields is not None:
                 self._out.send(m.row_description(result.fields, result.formats))
-            await self._send_rows(result.rows)
+            await self._send_rows(result.rows, 0, len(result.rows))
             self._complete(result, len(result.rows))
         self._end_of_batch()
 
@@ -277,7 +277,7 @@ class Session:
         whole = result.fields is None or limit == 0
         start, total = portal.position, len(result.rows)
         portal.position = total if whole else min(start + limit, total)
-        await self._send_rows(result.rows[start : portal.position])
+        await self._send_rows(result.rows, start, portal.position)
         sent = portal.position - start
         if not whole and sent == limit:
             self._out.send(m.PORTAL_SUSPENDED)
@@ -286,11 +286,13 @@ class Session:
 
     # ------------------------------------------------------------ replies
 
-    async def _send_rows(self, rows: Sequence[bytes]) -> None:
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            self._out.send(*rows[start : start + ROWS_AT_ONCE])
+    async def _send_rows(self, rows: Sequence[bytes], first: int, last: int) -> None:
+        for start in range(first, last, ROWS_AT_ONCE):
+            self._out.send(*rows[start : min(start + ROWS_AT_ONCE, last)])
             if self._out.unsent > FLUSH_AT:
                 await self._drain()
+                # A socket that takes all at once would let nobody else have a turn.
+                await asyncio.sleep(0)
 
     def _complete(self, result: Result, sent: int) -> None:
         for notice in result.notices:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dp4sql.noise.laplace import BLOCK, laplace
+from dp4sql.noise.blocks import BLOCK
+from dp4sql.noise.laplace import laplace
 
 
 def test_values_keep_their_places() -> None:
