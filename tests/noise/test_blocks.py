@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dp4sql.noise.blocks import BLOCK
+import numpy as np
+
+from dp4sql.noise.blocks import BLOCK, LIMIT
 from dp4sql.noise.laplace import laplace
 
 
@@ -16,3 +18,17 @@ def test_values_keep_their_places() -> None:
     assert max(map(abs, errors)) < 100
     assert errors[:BLOCK] != errors[BLOCK : 2 * BLOCK]
     assert 1.5 < sum(map(abs, errors)) / len(errors) < 2.5
+
+
+def test_arrays_stay_arrays() -> None:
+    exact = np.arange(BLOCK + 5) * 1000
+    noisy = laplace(exact, 1, Fraction(2), Fraction(1, 2))
+    assert isinstance(noisy, np.ndarray)
+    assert noisy.dtype == np.int64
+    assert 0 < int(np.abs(noisy - exact).max()) < 100
+
+
+def test_values_beyond_64_bits_are_clamped() -> None:
+    assert abs(laplace([2**80], 1, Fraction(2), Fraction(1, 2))[0] - LIMIT) < 100
+    far = np.array([-(2**63)] * 2, np.int64)
+    assert abs(int(laplace(far, 1, Fraction(2), Fraction(1, 2))[0]) + LIMIT) < 100
