@@ -10,6 +10,7 @@
 # make bench-certify   certified statements beside the PrivCert paper's figures
 # make bench-planning  milliseconds to parse, analyse and render TPC-H
 # make bench-profile   profile releases on a population with a known law
+# make bench-wide      answers of up to a million bins, by stage, and their memory
 # make soak            16 clients on two proxies and one budget,            ATTEMPTS=5000
 #                      random queries against the promised bounds, then     MINUTES=10
 #                      mistakes in the rules that it must find in time      WITHIN=120
@@ -33,7 +34,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check engines bench bench-wire bench-peers bench-accuracy bench-certify bench-planning bench-profile soak soak-clients clean
+.PHONY: help demo test check engines bench bench-wire bench-peers bench-accuracy bench-certify bench-planning bench-profile bench-wide soak soak-clients clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/,$$d'
@@ -81,6 +82,9 @@ bench-wire: $(VENV)/.installed
 
 bench-planning: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.planning
+
+bench-wide: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.wide
 
 bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.peers --scale $(PEERS_SCALE)

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from dp4sql.errors import InternalError
-from dp4sql.noise import half_width, laplace
-from dp4sql.noise.laplace import LIMIT, float_up
+from dp4sql.noise import LIMIT, half_width, laplace
+from dp4sql.noise.laplace import float_up
 
 DRAWS = 20_000
 SCALE = Fraction(12)
