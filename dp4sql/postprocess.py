@@ -153,8 +153,10 @@ class Choice:
 
         def part(where: slice) -> list[Row]:
             near = places[where]
-            whole = isinstance(near, range)
-            taken = rows[near.start : near.stop] if whole else [rows[place] for place in near]
+            if isinstance(near, range):
+                taken = rows[near.start : near.stop]
+            else:
+                taken = [rows[place] for place in near]
             return [tuple(row[i] for i in self.indices) for row in taken]
 
         return built(len(places), part)
