@@ -1,7 +1,7 @@
 """A measurement of a whole column, in blocks: what OpenDP costs is the value, not the call.
 
-Its exact samplers ask the system's generator for randomness some ten times a value, about 6 microseconds of
-one core (docs/decisions/0013-wide-results.md). They run without Python's lock, so every core takes a block.
+Its exact samplers ask the system's generator for randomness some ten times a value, 6 to 9 microseconds of
+one core (docs/decisions/0010-wide-results.md). They run without Python's lock, so every core takes a block.
 """
 
 from __future__ import annotations
