@@ -53,6 +53,8 @@ class Call:
 def find(signatures: Mapping[str, Signature], e: exp.Table) -> Signature:
     """The signature that a function in FROM names; UndefinedFunction when there is none."""
     name, schema = fold(getattr(e.this, "name", "")), fold(e.args.get("db"))
+    if not name and isinstance(e.this, exp.Func):
+        name = e.this.sql_name().lower()
     if schema != SCHEMA or name not in signatures:
         full = f"{schema}.{name}" if schema else name
         close = nearest(name, signatures)

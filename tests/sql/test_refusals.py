@@ -166,3 +166,8 @@ def test_what_the_parser_adds_without_being_asked_is_refused() -> None:
         )
     assert caught.value.sqlstate == "0A000"
     assert "SYMMETRIC" in caught.value.message
+
+
+def test_a_function_in_from_is_refused_by_its_name() -> None:
+    with pytest.raises(Dp4sqlError, match="function generate_series does not exist in FROM"):
+        dp4sql.explain(POLICY, "SELECT COUNT(*) FROM student, generate_series(1, 3) s(n)")
