@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import asyncpg
 import duckdb
 import pytest
@@ -62,6 +64,25 @@ def far(run: Run, plain: asyncpg.Connection) -> asyncpg.Connection:
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_on_postgres(expression: str, run: Run, far: asyncpg.Connection) -> None:
     assert len(run(far.fetch(read(expression, POSTGRES)))) == 1
+
+
+def test_no_withheld_date_fails_a_profile(
+    run: Run, url: str, far: asyncpg.Connection, tmp_path: Path
+) -> None:
+    """Python has fewer years than Postgres, and an error would tell of what is withheld."""
+    scored = {"domain": "isco08", "scorer": ["lexical"], "values": "free_text"}
+    fields = {name: {"column": f"far.{name}", **scored} for name in TYPES}
+    content = {
+        "dp4sql": 1,
+        "tables": {"far": {"key": ["id"], "columns": {"id": "integer"} | TYPES}},
+        "policies": {"p": {"entity": "far", "epsilon": 1, "labels": {"far": {"rep": list(TYPES)}}}},
+        "profiles": {"all": {"entity": "far", "fields": fields}},
+    }
+    opened = dp4sql.open_pipeline(policy=content, database=url, ledger=tmp_path / "ledger")
+    for id in range(4):
+        sql = f"SELECT value FROM dp4sql.release_profile(entity => {id})"
+        assert len(run(opened.query(sql)).rows) == len(TYPES)
+    run(opened.close())
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,12 @@ whether the entity exists and how many rows it has.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from dp4sql.algebra.expr import Call, Col, Lit
+from dp4sql.algebra.expr import Call, Case, Col, Expr, Lit
 from dp4sql.algebra.nodes import Project, Scan, Select, Sort
 from dp4sql.algebra.schema import Schema, Table
 from dp4sql.algebra.types import BOOLEAN, Value
@@ -84,11 +85,30 @@ def _select(
     mine = Select(scan, Call("=", (Col(f"t.{owner}", type), Lit(entity, type)), BOOLEAN))
     ids = [f"c{i}" for i in range(len(columns))]
     outputs = tuple(
-        (id, Col(f"t.{c}", table.columns[c].type)) for id, c in zip(ids, columns, strict=True)
+        (id, _within(Col(f"t.{c}", table.columns[c].type)))
+        for id, c in zip(ids, columns, strict=True)
     )
     keys = tuple((id, False, False) for id in ids[: len(table.key)])
     ordered = Sort(Project(mine, outputs), keys)
     return Renderer(env.dialect, {}).statement(ordered, tuple((id, id) for id in ids))
+
+
+def _within(column: Col) -> Expr:
+    """NULL where a date or timestamp lies beyond what Python holds, whose error would tell of it."""
+    spans: Mapping[str, tuple[Value, Value]] = {
+        "date": (datetime.date.min, datetime.date.max),
+        "timestamp without time zone": (datetime.datetime.min, datetime.datetime.max),
+        "timestamp with time zone": (FIRST_MOMENT, LAST_MOMENT),
+    }
+    if column.type.kind not in spans:
+        return column
+    low, high = (Lit(end, column.type) for end in spans[column.type.kind])
+    tests = Call(">=", (column, low), BOOLEAN), Call("<=", (column, high), BOOLEAN)
+    return Case(((Call("and", tests, BOOLEAN), column),), Lit(None, column.type), column.type)
+
+
+FIRST_MOMENT: Final = datetime.datetime.min.replace(tzinfo=datetime.UTC)
+LAST_MOMENT: Final = datetime.datetime.max.replace(tzinfo=datetime.UTC)
 
 
 def aligned(public: TableRows, private: TableRows, field: str) -> list[Value]:
