@@ -41,6 +41,7 @@ from dp4sql.postprocess import Rows
 from dp4sql.preparation import (
     Parameters,
     Prepared,
+    Quote,
     Shape,
     epsilons,
     explained,
@@ -257,8 +258,7 @@ class Pipeline:
         if prepared.plan.releases():
             shelf = self._shelves.of(prepared, keeping, quote.price, settings, asked.role)
         cost = repeated(prepared.plan, quote.price, shelf.found) if shelf.found else quote.price
-        asked.charges = self._charges(cost, calls, asked.role)
-        check_price(asked.charges, self.policy, settings, asked.role)
+        asked.charges = self._due(quote, cost, calls, settings, asked.role)
         if asked.charges and asked.trouble is not None:
             raise asked.trouble
         asked.derivation = prepared.derivation
@@ -289,6 +289,24 @@ class Pipeline:
             await asyncio.to_thread(self._accounts.close, asked, "failed", keeping)
             say_charged(error, asked.charges)
             raise
+
+    def _due(
+        self,
+        quote: Quote,
+        cost: Price,
+        calls: Mapping[int, Opened],
+        settings: Settings,
+        role: str,
+    ) -> Sequence[Charge]:
+        """The charges, as far as a query may cost them; those of a quote hold for a day."""
+        today, quoted = self.ledger.today(), cost is quote.price and not calls
+        if quoted and quote.due is not None and quote.due[0] == today:
+            return quote.due[1]
+        charges = self._charges(cost, calls, role)
+        check_price(charges, self.policy, settings, role)
+        if quoted:
+            quote.due = today, charges
+        return charges
 
     def _charges(self, cost: Price, calls: Mapping[int, Opened], role: str) -> list[Charge]:
         losses = [loss for call in calls.values() for loss in call.losses]

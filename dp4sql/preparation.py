@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from typing import Final, TypeAlias
 
 from dp4sql import errorbars
 from dp4sql.algebra.types import Type, Value
+from dp4sql.budget.cost import Charge
 from dp4sql.errors import TooComplex
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.derived import View
@@ -44,12 +46,14 @@ class Shape:
     parameters: tuple[Type, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Quote:
-    """What a statement costs where nothing of it is kept, and what clients are told of that."""
+    """What a statement costs where nothing of it is kept, and what clients are told of that. `due` is what a
+    policy is charged on a day, once it is known that a query may cost that."""
 
     price: Price
     notices: tuple[str, ...]
+    due: tuple[datetime.date, Sequence[Charge]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
