@@ -134,9 +134,11 @@ def test_copy(place: Place) -> None:
 
 def test_cancel(place: Place) -> None:
     client = subprocess.Popen(
-        ["psql", "-X", "-c", "SELECT pg_sleep(30)", place.libpq],
-        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        ["psql", "-X", "-At", "-c", "SELECT 'here'", "-c", "SELECT pg_sleep(30)", place.libpq],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
+    assert client.stdout is not None
+    assert client.stdout.readline() == "here\n"
     time.sleep(0.7)
     os.kill(client.pid, signal.SIGINT)
     assert "canceling statement" in client.communicate(timeout=10)[1]
