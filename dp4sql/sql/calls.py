@@ -54,7 +54,8 @@ def find(signatures: Mapping[str, Signature], e: exp.Table) -> Signature:
     """The signature that a function in FROM names; UndefinedFunction when there is none."""
     name, schema = fold(getattr(e.this, "name", "")), fold(e.args.get("db"))
     if not name and isinstance(e.this, exp.Func):
-        name = e.this.sql_name().lower()
+        # sqlglot says EXPLODING_GENERATE_SERIES of Postgres's generate_series.
+        name = e.this.sql_name().lower().removeprefix("exploding_")
     if schema != SCHEMA or name not in signatures:
         full = f"{schema}.{name}" if schema else name
         close = nearest(name, signatures)
