@@ -122,6 +122,28 @@ def _may_lose_parent(view: KeyJoin, moves: bool) -> bool:
     return comes_or_goes(view.parent)
 
 
+def left_one(left: Side, right: Side) -> Terms:
+    """X-LeftOne. LEFT JOIN with a side whose keys differ: each left row is there once, whatever it meets.
+
+    Left slots stay; what a changed row meets may be another row, or none. Every right slot changes what the
+    left rows with one of its key values meet, in the right columns alone, and padding is such a change.
+    """
+    moved = bool(right.terms)
+    own = [
+        replace(t, attrs=t.attrs | right.columns) if moved or not t.fixes(left.keys) else t
+        for t in left.terms
+    ]
+    met = [
+        Term(
+            "Rep",
+            times(touched(t, right.keys), left.frequency),
+            t.attrs if t.stays(right.keys) else right.columns,
+        )
+        for t in right.terms
+    ]
+    return tidy((*own, *met))
+
+
 @dataclass(frozen=True, slots=True)
 class SemiJoin:
     """EXISTS, IN or a negation. `left_reads` and `right_reads` are the columns that decide a match."""

@@ -233,8 +233,19 @@ class Deriver:
         general = self._general(node)
         if keyed is not None and keyed.n <= total(general):
             return Derivation("T-Key", tidy((keyed,)), premises)
+        single = self._single(node)
+        if single is not None and total(single) <= total(general):
+            return Derivation("X-LeftOne", single, premises)
         names: dict[JoinKind, Rule] = {"inner": "T-Join", "left": "X-Left", "full": "X-Full"}
         return Derivation(names[node.kind], general, premises)
+
+    def _single(self, node: Join) -> Terms | None:
+        """X-LeftOne, where the keys tell the rows of the right side apart."""
+        k1, k2 = (frozenset(pair[i] for pair in node.pairs) for i in (0, 1))
+        one = node.kind == "left" and node.residual is None and self.facts.freq(node.right, k2) == 1
+        return (
+            binary.left_one(self._side(node.left, k1), self._side(node.right, k2)) if one else None
+        )
 
     def _matched(self, node: Join) -> Terms:
         k1 = frozenset(a for a, _ in node.pairs)

@@ -29,6 +29,7 @@ Rule: TypeAlias = Literal[
     "T-Join",
     "T-Key",
     "X-Left",
+    "X-LeftOne",
     "X-Full",
     "X-Semi",
     "X-Anti",

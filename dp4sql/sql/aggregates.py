@@ -157,13 +157,12 @@ class Aggregates:
         return self._measure("count_distinct" if distinct else "count", arg, BIGINT)
 
     def _argument(self, e: exp.Expr, condition: Expr | None) -> Expr:
-        for part in e.walk():
-            if is_aggregate(part):
-                raise GroupingError(
-                    "aggregate function calls cannot be nested",
-                    hint="Aggregate in a subquery: SELECT AVG(n) FROM (SELECT COUNT(*) AS n ... GROUP BY k) t.",
-                    position=position(part),
-                )
+        if contains_aggregate(e):
+            raise GroupingError(
+                "aggregate function calls cannot be nested",
+                hint="Aggregate in a subquery: SELECT AVG(n) FROM (SELECT COUNT(*) AS n ... GROUP BY k) t.",
+                position=position(e),
+            )
         arg = self.inner.lower(e)
         arg = Lit(arg.value, Type("text")) if isinstance(arg, Lit) and untyped(arg) else arg
         return arg if condition is None else _if(condition, arg)

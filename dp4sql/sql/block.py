@@ -10,6 +10,7 @@ from dp4sql.algebra.expr import Call, Expr, conjunction, conjuncts, reads
 from dp4sql.algebra.nodes import Node, Values, ids
 from dp4sql.algebra.types import BOOLEAN
 from dp4sql.errors import SyntaxError_, Unsupported
+from dp4sql.sql.attached import Attached
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.joins import assemble, linked, outer_join
 from dp4sql.sql.lower import Lowering
@@ -34,6 +35,7 @@ class Block:
     conditions: list[Expr] = field(default_factory=list)
     correlated: list[Expr] = field(default_factory=list)
     tests: list[exp.Expr] = field(default_factory=list)
+    attached: list[tuple[exp.Expr, list[exp.Expr]]] = field(default_factory=list)
 
 
 class BlockLowering:
@@ -61,6 +63,8 @@ class BlockLowering:
         node = assemble(self.base.facts, block.trees, local)
         for test in block.tests:
             node = Subqueries(self.base, self.scope, self.ctes).apply(node, test)
+        for test, parts in block.attached:
+            node = Attached(self.base, self.scope, self.ctes).selected(node, test, parts)
         return node, correlated
 
     def _add(self, block: Block, e: exp.Expr) -> tuple[Node, Relation]:
@@ -99,9 +103,9 @@ class BlockLowering:
             if is_subquery_test(part):
                 block.tests.append(part)
             else:
-                found = Subqueries(self.base, self.scope, self.ctes).correlated_scalars(part)
+                found = Attached(self.base, self.scope, self.ctes).find(part)
                 if found:
-                    block.tests.append(part)
+                    block.attached.append((part, found))
                 else:
                     block.conditions += conjuncts(factored(self.plain.boolean(part)))
 

@@ -144,14 +144,13 @@ class Lowering:
 
         return self.expressions(scope, ctes, refuse_aggregate)
 
-    def replacing(self, scope: Scope, ctes: Ctes, values: Mapping[int, Expr]) -> Expressions:
-        """Expressions in which some subqueries (by identity) already have a value."""
-        plain = self.plain(scope, ctes)
+    def replacing(self, found: Expressions, values: Mapping[int, Expr]) -> Expressions:
+        """`found`, where some subqueries (by identity) already have a value."""
 
         def first(e: exp.Expr) -> Expr | None:
-            return values.get(id(e)) if id(e) in values else plain.hook(e)
+            return values.get(id(e)) if id(e) in values else found.hook(e)
 
-        return Expressions(first, self.infer_parameter)
+        return Expressions(first, self.infer_parameter) if values else found
 
     # ------------------------------------------------------------ queries
 

@@ -12,6 +12,7 @@ from dp4sql.algebra.nodes import Aggregate, Distinct, Node, Project, Select, Sor
 from dp4sql.algebra.types import TEXT
 from dp4sql.errors import GroupingError, SyntaxError_, Unsupported
 from dp4sql.sql.aggregates import Aggregates, contains_aggregate
+from dp4sql.sql.attached import Attached
 from dp4sql.sql.block import BlockLowering
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.lower import Lowering
@@ -31,6 +32,7 @@ class SelectLowering:
         self.scope = Scope(outer=outer)
         self.plain = base.plain(self.scope, ctes)
         self.places: dict[str, int | None] = {}
+        self.attached: dict[int, Expr] = {}
 
     def lower(self) -> Lowered:
         node, correlated = self.block()
@@ -40,7 +42,27 @@ class SelectLowering:
                 hint="Correlate with inner.column = outer.column.",
                 position=position(self.e),
             )
-        return self.output(node)
+        return self.output(self._attach(node))
+
+    def _attach(self, node: Node) -> Node:
+        """`node` with what subqueries in the output and in GROUP BY say of its rows."""
+        attached = Attached(self.base, self.scope, self.ctes)
+        for e in self._clauses("expressions", "group", "having", "order"):
+            node, values = attached.attach(node, e, attached.find(e))
+            self.attached |= values
+        self.plain = self.base.replacing(self.plain, self.attached)
+        return node
+
+    def _clauses(self, *keys: str) -> list[exp.Expr]:
+        found = (self.e.args.get(key) for key in keys)
+        lists = (part if isinstance(part, list) else [part] for part in found if part is not None)
+        return [e for part in lists for e in part]
+
+    def _over(self, aggregates: Aggregates) -> Expressions:
+        """Output expressions over `aggregates`."""
+        lowering = self.base.expressions(self.scope, self.ctes, aggregates.hook)
+        aggregates.outer = self.base.replacing(lowering, self.attached)
+        return aggregates.outer
 
     def block(self) -> tuple[Node, list[Expr]]:
         """The joined and filtered FROM clause, and the conditions that reach outside."""
@@ -51,12 +73,7 @@ class SelectLowering:
     def output(self, node: Node) -> Lowered:
         e = self.e
         items = self.items()
-        clauses = [item for _, item in items] + [
-            part
-            for key in ("having", "order")
-            if e.args.get(key) is not None
-            for part in (e.args[key].expressions if key == "order" else [e.args[key]])
-        ]
+        clauses = [*(item for _, item in items), *self._clauses("having", "order")]
         if e.args.get("group") or any(contains_aggregate(part) for part in clauses):
             return self._grouped(node, items)
         if e.args.get("having"):
@@ -64,9 +81,7 @@ class SelectLowering:
                 "HAVING needs GROUP BY or an aggregate", position=position(e.args["having"])
             )
         aggregates = Aggregates(self.plain, self.base.fresh)
-        lowering = self.base.expressions(self.scope, self.ctes, aggregates.hook)
-        aggregates.outer = lowering
-        return self._finish(node, items, lowering, lambda expr, _: expr)
+        return self._finish(node, items, self._over(aggregates), lambda expr, _: expr)
 
     def items(self) -> list[tuple[str, exp.Expr]]:
         """Output columns as (name, expression); stars are expanded into column references."""
@@ -116,8 +131,7 @@ class SelectLowering:
     def _grouped(self, node: Node, items: list[tuple[str, exp.Expr]]) -> Lowered:
         keys = self._keys(items)
         aggregates = Aggregates(self.plain, self.base.fresh)
-        lowering = self.base.expressions(self.scope, self.ctes, aggregates.hook)
-        aggregates.outer = lowering
+        lowering = self._over(aggregates)
         names = {key: id for id, key in keys}
 
         def over_groups(expr: Expr, at: exp.Expr) -> Expr:

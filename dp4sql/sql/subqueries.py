@@ -1,17 +1,15 @@
-"""Subqueries in WHERE: EXISTS and IN as semi joins, correlated scalars as grouped joins."""
+"""Subqueries that are conditions of their own in WHERE: EXISTS and IN as semi joins."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dp4sql.algebra.expr import Call, Col, Expr, Lit, conjunction, conjuncts, reads, rewrite
-from dp4sql.algebra.nodes import Aggregate, Join, Node, Project, Select, Semi, columns, ids
-from dp4sql.algebra.types import Type
+from dp4sql.algebra.expr import Col, Expr, conjunction, reads
+from dp4sql.algebra.nodes import Node, Project, Semi, columns, ids
 from dp4sql.errors import SyntaxError_, UndefinedTable, Unsupported
-from dp4sql.infer.facts import strict_columns
-from dp4sql.sql.aggregates import Aggregates, contains_aggregate
+from dp4sql.sql.aggregates import contains_aggregate
 from dp4sql.sql.joins import equality, joinable
 from dp4sql.sql.lower import Lowering
 from dp4sql.sql.lowered import Ctes, Lowered
@@ -45,11 +43,11 @@ def is_subquery_test(e: exp.Expr) -> bool:
     return (
         isinstance(test, exp.EQ)
         and isinstance(test.expression, exp.Any)
-        and _query_in(test.expression) is not None
+        and query_in(test.expression) is not None
     )
 
 
-def _query_in(e: exp.Expr) -> exp.Expr | None:
+def query_in(e: exp.Expr) -> exp.Expr | None:
     inner = bare(e.this)
     if isinstance(inner, exp.Subquery):
         inner = inner.this
@@ -72,13 +70,11 @@ class Subqueries:
 
     def apply(self, node: Node, test: exp.Expr) -> Node:
         inner, negated = _stripped(test)
-        if not is_subquery_test(test):
-            return self._compared(node, test)
         if isinstance(inner, exp.Exists):
             return self._exists(node, inner, negated)
         if isinstance(inner, exp.In):
             return self._in(node, inner.this, inner.args["query"], negated, inner)
-        query = _query_in(inner.expression)
+        query = query_in(inner.expression)
         assert query is not None
         return self._in(node, inner.this, query, negated, inner)
 
@@ -87,16 +83,16 @@ class Subqueries:
     def _exists(self, node: Node, e: exp.Exists, negated: bool) -> Node:
         query = bare(e.this)
         query = query.this if isinstance(query, exp.Subquery) else query
-        if not isinstance(query, exp.Select) or _groups(query):
+        if not isinstance(query, exp.Select) or groups(query):
             right = self._closed(query).node
             return Semi(node, right, (), None, negated, at=position(e))
-        if not _one_row(query):
-            _no_limit(query)
-        right, correlated = self._select(query).block()
-        link = self._correlation(node, right, correlated, e)
+        if not one_row(query):
+            no_limit(query)
+        right, correlated = self.select(query).block()
+        link = self.correlation(node, right, correlated, e)
         return Semi(node, right, link.pairs, link.residual, negated, at=position(e))
 
-    def _select(self, query: exp.Select):  # type: ignore[no-untyped-def]
+    def select(self, query: exp.Select):  # type: ignore[no-untyped-def]
         from dp4sql.sql.select import SelectLowering
 
         ctes = self.base.with_ctes(query, self.ctes)
@@ -116,7 +112,7 @@ class Subqueries:
                 position=position(query),
             ) from error
 
-    def _correlation(self, left: Node, right: Node, parts: list[Expr], e: exp.Expr) -> Correlation:
+    def correlation(self, left: Node, right: Node, parts: list[Expr], e: exp.Expr) -> Correlation:
         mine, theirs = ids(left), ids(right)
         pairs, rest = [], []
         for part in parts:
@@ -141,28 +137,28 @@ class Subqueries:
         query = bare(query)
         query = query.this if isinstance(query, exp.Subquery) else query
         lefts = left.expressions if isinstance(left, exp.Tuple) else [bare(left)]
-        right, values, correlated = self._values(query)
+        right, values, correlated = self.values(query)
         if len(values) != len(lefts):
             raise SyntaxError_("subquery has the wrong number of columns", position=position(at))
-        node, pairs = self._keys(node, lefts, values, at)
-        link = self._correlation(node, right, correlated, at)
-        nulls = negated and self._may_be_null(node, right, pairs)
+        node, pairs = self.keys(node, lefts, values, at)
+        link = self.correlation(node, right, correlated, at)
+        nulls = negated and self.may_be_null(node, right, pairs)
         return Semi(
             node, right, (*pairs, *link.pairs), link.residual, negated, nulls, position(left)
         )
 
-    def _may_be_null(self, left: Node, right: Node, pairs: tuple[tuple[str, str], ...]) -> bool:
+    def may_be_null(self, left: Node, right: Node, pairs: tuple[tuple[str, str], ...]) -> bool:
         """Where neither side can be NULL, NOT IN is NOT EXISTS, whatever an engine finds in the columns."""
         mine, theirs = self.base.facts.columns(left), self.base.facts.columns(right)
         return any(mine[a].nullable or theirs[b].nullable for a, b in pairs)
 
-    def _values(self, query: exp.Expr) -> tuple[Node, list[Col], list[Expr]]:
+    def values(self, query: exp.Expr) -> tuple[Node, list[Col], list[Expr]]:
         """The subquery's rows with its output columns, and its conditions on the outer row."""
-        if not isinstance(query, exp.Select) or _groups(query):
+        if not isinstance(query, exp.Select) or groups(query):
             inner = self._closed(query)
             return inner.node, [c.col for c in inner.columns], []
-        _no_limit(query)
-        select = self._select(query)
+        no_limit(query)
+        select = self.select(query)
         node, correlated = select.block()
         outputs = [select.plain.lower(item) for _, item in select.items()]
         extra = {self.base.fresh("in"): expr for expr in outputs if not isinstance(expr, Col)}
@@ -176,7 +172,7 @@ class Subqueries:
             correlated,
         )
 
-    def _keys(
+    def keys(
         self, node: Node, lefts: list[exp.Expr], values: list[Col], at: exp.Expr
     ) -> tuple[Node, tuple[tuple[str, str], ...]]:
         plain = self.base.plain(self.scope, self.ctes)
@@ -200,79 +196,15 @@ class Subqueries:
         own = tuple((c, Col(c, type)) for c, type in columns(node))
         return Project(node, (*own, (id, expr))), id
 
-    # ------------------------------------------------------------ correlated scalars
 
-    def correlated_scalars(self, e: exp.Expr) -> list[exp.Subquery]:
-        """Scalar subqueries in `e` that read a column of this SELECT."""
-        found = []
-        for part in e.find_all(exp.Subquery):
-            if isinstance(part.this, exp.Select) and not isinstance(
-                part.parent, (exp.In, exp.Exists)
-            ):
-                _, correlated = self._select(part.this).block()
-                if correlated:
-                    found.append(part)
-        return found
-
-    def _compared(self, node: Node, e: exp.Expr) -> Node:
-        """x < (SELECT aggregate FROM ... WHERE inner = outer): joined with the subquery grouped by `inner`."""
-        values: dict[int, Expr] = {}
-        for part in self.correlated_scalars(e):
-            node, values[id(part)] = self._grouped(node, part)
-        predicate = self.base.replacing(self.scope, self.ctes, values).boolean(e)
-        return Select(self._tightened(node, predicate), predicate)
-
-    def _tightened(self, node: Node, predicate: Expr) -> Node:
-        """A LEFT JOIN whose padded rows the predicate rejects is an inner join."""
-        if not isinstance(node, Join) or node.kind != "left":
-            return node
-        strict = frozenset(id for part in conjuncts(predicate) for id in strict_columns(part))
-        if strict & ids(node.right):
-            return replace(node, kind="inner")
-        return node
-
-    def _grouped(self, node: Node, e: exp.Subquery) -> tuple[Node, Expr]:
-        query = e.this
-        _no_limit(query)
-        if any(query.args.get(part) for part in ("group", "having")) or not all(
-            contains_aggregate(item) for item in query.expressions
-        ):
-            raise Unsupported(
-                "a correlated scalar subquery must be one aggregate without GROUP BY and HAVING",
-                hint="For instance (SELECT AVG(x) FROM t WHERE t.k = outer.k).",
-                position=position(e),
-            )
-        select = self._select(query)
-        right, correlated = select.block()
-        link = self._correlation(node, right, correlated, e)
-        if link.residual is not None or not link.pairs:
-            raise Unsupported(
-                "a correlated scalar subquery is supported on equality only",
-                hint="Correlate with inner.column = outer.column.",
-                position=position(e),
-            )
-        aggregates = Aggregates(select.plain, self.base.fresh)
-        (item,) = [item for _, item in select.items()]
-        value = self.base.expressions(select.scope, self.ctes, aggregates.hook).lower(item)
-        types = dict(columns(right))
-        keys = tuple(dict.fromkeys(b for _, b in link.pairs))
-        projected = {key: Col(key, types[key]) for key in keys} | dict(aggregates.arguments)
-        grouped = Aggregate(Project(right, tuple(projected.items())), keys, tuple(aggregates.aggs))
-        joined = Join(node, grouped, "left", link.pairs, correlated=True)
-        counts = {agg.id for agg in aggregates.aggs if agg.function.startswith("count")}
-        return joined, rewrite(
-            value, lambda part: _zero(part) if isinstance(part, Col) and part.id in counts else None
-        )
-
-
-def _one_row(query: exp.Select) -> bool:
+def one_row(query: exp.Select) -> bool:
     """LIMIT 1, which EXISTS may as well do without."""
     limit = query.args.get("limit")
     one = limit is not None and str(getattr(limit.expression, "this", "")) == "1"
     return one and not query.args.get("offset")
 
 
-def _no_limit(query: exp.Select) -> None:
+def no_limit(query: exp.Select) -> None:
     limit = query.args.get("limit") or query.args.get("offset")
     if limit is not None:
         raise Unsupported(
@@ -282,12 +214,7 @@ def _no_limit(query: exp.Select) -> None:
         )
 
 
-def _zero(count: Expr) -> Expr:
-    """COUNT over no rows is 0 where the join gives NULL."""
-    return Call("coalesce", (count, Lit(0, Type("bigint"))), count.type)
-
-
-def _groups(query: exp.Select) -> bool:
+def groups(query: exp.Select) -> bool:
     clauses = [
         query.args.get("group"),
         query.args.get("having"),

@@ -117,6 +117,11 @@ EXAMPLES = [
         "SELECT COUNT(*) FROM visit LEFT JOIN doctor USING (did)",
     ),
     Example(
+        "X-LeftOne", "goes",
+        "SELECT COUNT(v.did) FROM doctor LEFT JOIN (SELECT DISTINCT did FROM visit) v USING (did)",
+        "SELECT COUNT(*) FROM doctor LEFT JOIN visit USING (did)",
+    ),
+    Example(
         "X-Full", "goes", "SELECT COUNT(*) FROM doctor FULL JOIN visit USING (did)",
         "SELECT COUNT(*) FROM doctor RIGHT JOIN visit USING (did)",
     ),

@@ -41,6 +41,7 @@ CONSTRUCTS = (
     "NOT EXISTS",
     "IN subquery",
     "NOT IN subquery",
+    "EXISTS or IN beside OR",
     "correlated IN",
     "correlated NOT IN",
     "correlated on an inequality",

@@ -89,7 +89,16 @@ class Motifs(Shapes):
         word = self.rng.choice(("EXISTS", "NOT EXISTS"))
         self.blocks.tags.add(word)
         test = f"{word} (SELECT 1 FROM {self.child.text} WHERE {' AND '.join(tests) or 'TRUE'})"
+        if unequal not in tests:
+            test = self._beside_or(test, self.parent)
         return Block(self.parent.text, self.parent.columns, (test,))
+
+    def _beside_or(self, test: str, over: Relation) -> str:
+        """The same test, or another condition instead of it."""
+        if self.rng.random() < 0.6:
+            return test
+        self.blocks.tags.add("EXISTS or IN beside OR")
+        return f"({self._predicate(over)} OR {test})"
 
     def listed(self) -> Block:
         """Parents in, or not in, the list of what the children refer to; or the other way round."""
@@ -108,11 +117,8 @@ class Motifs(Shapes):
         if self.rng.random() < 0.3:
             tests.append(self.predicate(inner))
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        return Block(
-            outer.text,
-            outer.columns,
-            (f"{mine.text} {word} (SELECT {theirs.text} FROM {inner.text}{where})",),
-        )
+        test = f"{mine.text} {word} (SELECT {theirs.text} FROM {inner.text}{where})"
+        return Block(outer.text, outer.columns, (self._beside_or(test, outer),))
 
     def conditioned(self) -> Block:
         """Children with their parents, where a private column and one of the other side meet a condition."""

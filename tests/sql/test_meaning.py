@@ -38,3 +38,62 @@ def test_outer_joins_pad_what_stands_before_them(source: str, column: str) -> No
             engine.execute(f"CREATE TABLE {table} ({table} INTEGER)")
             engine.executemany(f"INSERT INTO {table} VALUES (?)", [[row] for row in rows])
         assert engine.execute(read).fetchall() == engine.execute(sql).fetchall()
+
+
+PARENTS = {
+    "dp4sql": 1,
+    "tables": {
+        "p": {
+            "key": ["k"],
+            "rows": 9,
+            "columns": {"k": INTEGER, "x": {**INTEGER, "nullable": True}},
+        },
+        "c": {
+            "key": ["id"],
+            "foreign_keys": {"k": "p"},
+            "max_frequency": {"k": 3, "y": 3},
+            "columns": {
+                "id": INTEGER,
+                "k": {**INTEGER, "nullable": True},
+                "y": {**INTEGER, "nullable": True},
+            },
+        },
+    },
+    "policies": {"owner": {"entity": "p", "epsilon": 1, "labels": {"p": "del", "c": "del"}}},
+}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT COUNT(*) FROM p WHERE x = 1 OR EXISTS (SELECT 1 FROM c WHERE c.k = p.k)",
+        "SELECT COUNT(*) FROM p WHERE x = 1 OR NOT EXISTS (SELECT 1 FROM c WHERE c.k = p.k AND y > 1)",
+        "SELECT COUNT(*) FROM p WHERE NOT (x = 1 OR EXISTS (SELECT 1 FROM c WHERE c.k = p.k))",
+        "SELECT COUNT(*) FROM p WHERE k > 3 OR x IN (SELECT y FROM c)",
+        "SELECT COUNT(*) FROM p WHERE k > 3 OR (x = ANY (SELECT y FROM c) AND k IN (SELECT k FROM c))",
+        "SELECT COUNT(*) FROM c WHERE y > 1 OR k IN (SELECT k FROM p WHERE x > 1)",
+        "SELECT COUNT(*) FROM c WHERE y > 1 OR EXISTS (SELECT 1 FROM p WHERE p.k = c.k AND x > 1)",
+        "SELECT COUNT(*) FROM c WHERE y > 1 OR NOT EXISTS (SELECT 1 FROM p WHERE p.k = c.k AND x > 1)",
+        "SELECT COUNT(*) FROM p WHERE k > 3 OR k IN (SELECT k FROM c GROUP BY k HAVING COUNT(*) > 1)",
+        "SELECT COUNT(*) FROM p WHERE k > 3 OR 1 < (SELECT COUNT(*) FROM c WHERE c.k = p.k)",
+        "SELECT SUM(CASE WHEN EXISTS (SELECT 1 FROM c WHERE c.k = p.k) THEN 1 ELSE 0 END) FROM p",
+        "SELECT COUNT(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k = p.k)) FROM p",
+        "SELECT SUM((SELECT COUNT(*) FROM c WHERE c.k = p.k AND c.k IS NOT NULL)) FROM p",
+        "SELECT SUM((SELECT MAX(y) FROM c WHERE c.k = p.k)) FROM p",
+        "SELECT COUNT(*) FROM p WHERE (k = 1 AND EXISTS (SELECT 1 FROM c WHERE c.k = p.k)) "
+        "OR (k = 2 AND NOT EXISTS (SELECT 1 FROM c WHERE c.k = p.k))",
+    ],
+)
+def test_subqueries_within_expressions(query: str) -> None:
+    (read,) = dp4sql.explain(PARENTS, query).reads
+    with duckdb.connect() as engine:
+        engine.execute("CREATE TABLE p (k INTEGER, x INTEGER)")
+        engine.execute("CREATE TABLE c (id INTEGER, k INTEGER, y INTEGER)")
+        engine.executemany(
+            "INSERT INTO p VALUES (?, ?)", [(1, 1), (2, None), (3, 2), (4, 3), (5, 5), (6, None)]
+        )
+        engine.executemany(
+            "INSERT INTO c VALUES (?, ?, ?)",
+            [(1, 1, 1), (2, 1, 2), (3, 2, None), (4, None, 3), (5, None, None), (6, 5, 2)],
+        )
+        assert engine.execute(read).fetchall() == engine.execute(query).fetchall()

@@ -90,17 +90,12 @@ CASES = [
     ("SELECT AVG(name) FROM student", "42804", "numbers"),
     ("SELECT major + 1 FROM student", "42804", ""),
     (
-        "SELECT COUNT(*) FROM student WHERE uid IN (SELECT uid FROM enrollment) OR major = 'CS'",
+        "SELECT COUNT(*) FROM student s WHERE EXISTS (SELECT 1 FROM enrollment e WHERE e.uid > s.uid) OR major = 'CS'",
         "0A000",
         "LEFT JOIN",
     ),
     (
         "SELECT COUNT(*) FROM student WHERE EXISTS (SELECT 1 FROM faculty) OR major = 'CS'",
-        "0A000",
-        "",
-    ),
-    (
-        "SELECT uid IN (SELECT uid FROM enrollment) AS x, COUNT(*) FROM student GROUP BY 1",
         "0A000",
         "",
     ),
