@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from dp4sql.algebra.bounds import finite
 from dp4sql.algebra.expr import Constant, Expr, Scalar, rewrite
@@ -36,6 +37,7 @@ from dp4sql.infer.release import sensitivity
 from dp4sql.infer.squares import rows_together, squared
 from dp4sql.mechanisms.bins import BinFinder
 from dp4sql.mechanisms.measure import Quantity, quantities
+from dp4sql.mechanisms.placing import Way, is_quieter, parted, recombined, sums_groups
 from dp4sql.mechanisms.refusals import raw_rows
 from dp4sql.mechanisms.sharing import Measuring, shared
 from dp4sql.mechanisms.stages import (
@@ -60,6 +62,7 @@ class Planner:
     def __init__(self, policies: PolicySet, facts: Facts, *, sharing: bool = True) -> None:
         self.policies, self.facts, self._sharing = policies, facts, sharing
         self.derivers = {p.name: Deriver(policies.schema, p, facts) for p in policies.policies}
+        self._epsilons = {p.name: p.epsilon for p in policies.policies}
         self._concentrated = frozenset(p.name for p in policies.policies if p.accountant == "zcdp")
         self.stages: list[Stage] = []
         self._seen: dict[str, int] = {}
@@ -127,13 +130,52 @@ class Planner:
         """Release here; where no rule bounds this, release further in and aggregate what was released."""
         if _has_fetched(node):
             return with_inputs(node, (self.split(node.child),))
-        ways: list[Callable[[], Node]] = [lambda: self._stage(self._located(node))]
+        ways: list[Callable[[], Node]] = [partial(self._at, node)]
         if not _no_aggregate(node.child):
-            ways.append(lambda: with_inputs(node, (self.split(node.child),)))
+            ways.append(partial(self._below, node))
+            quieter = self._quieter(node)
+            ways = [quieter, *ways] if quieter is not None else ways
         if any(agg.function in ("min", "max") for agg in node.aggs):
             # The least and the largest of released rows need no selection of their own.
             ways.reverse()
         return self._first(ways)
+
+    def _at(self, node: Aggregate) -> Fetched:
+        return self._stage(self._located(node))
+
+    def _below(self, node: Aggregate) -> Node:
+        return with_inputs(node, (self.split(node.child),))
+
+    def _parted(self, node: Aggregate) -> Node:
+        """Sums over released groups, and counts of the groups that there are."""
+        sums, counts = parted(node)
+        return recombined(node, self._below(sums), self._at(counts) if counts else None)
+
+    def _quieter(self, node: Aggregate) -> Callable[[], Node] | None:
+        """A way with less noise in sums and means than releasing them here, where there is one."""
+        if not sums_groups(node):
+            return None
+        outer = self._tried(partial(self._at, node))
+        if outer is None:
+            return None
+        for way, means in ((self._parted, False), (self._below, True)):
+            inner = self._tried(partial(way, node))
+            if inner is not None and is_quieter(
+                node, outer, inner, self.facts, self._epsilons, means=means
+            ):
+                return partial(way, node)
+        return None
+
+    def _tried(self, way: Callable[[], Node]) -> Way | None:
+        """A way with its stages, which are not kept; None where it is refused."""
+        mark, seen = len(self.stages), dict(self._seen)
+        try:
+            return Way(way(), tuple(self.stages), mark)
+        except (Refused, Unsupported):
+            return None
+        finally:
+            del self.stages[mark:]
+            self._seen = seen
 
     def _first(self, ways: list[Callable[[], Node]]) -> Node:
         """The first way that is not refused; else the refusal of the first."""
@@ -176,8 +218,7 @@ class Planner:
                     known[quantity] = self._measurement(quantity, node, derivations)
             return Measuring(tuple(known[q] for q in measured), tuple(built))
 
-        epsilons = {p.name: p.epsilon for p in self.policies.policies}
-        measuring = shared(planned, node.aggs if self._sharing else (), epsilons)
+        measuring = shared(planned, node.aggs if self._sharing else (), self._epsilons)
         bins = BinFinder(self.policies, self.facts, node).find() if node.keys else None
         if bins is not None and not self.is_public(bins.tree):
             raise InternalError("bins that are not public")

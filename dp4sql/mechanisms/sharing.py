@@ -58,10 +58,11 @@ def _variance(plan: Measuring, id: str, epsilons: Mapping[str, Fraction]) -> Fra
     total = parts[0].quantity
     factors = [total.unit, total.center][: len(parts)]
     share = Fraction(1, max(1, _moving(plan)))
-    scales = (_scale(m, epsilons, share) for m in parts)
+    scales = (scale_of(m, epsilons, share) for m in parts)
     return sum(((f * s) ** 2 for f, s in zip(factors, scales, strict=True)), Fraction(0))
 
 
-def _scale(m: Measurement, epsilons: Mapping[str, Fraction], share: Fraction) -> Fraction:
+def scale_of(m: Measurement, epsilons: Mapping[str, Fraction], share: Fraction) -> Fraction:
+    """The noise of a measurement with this share of every epsilon."""
     asked = (m.scale(p, epsilons[p], share) for p, bound in m.bounds.items() if bound)
     return max(asked, default=Fraction(0))

@@ -49,11 +49,9 @@ NUMERIC_ONLY: Final = frozenset(
 
 
 def is_aggregate(e: exp.Expr) -> bool:
-    if is_spelling(e):
-        return True
-    return isinstance(e, (exp.AggFunc, exp.WithinGroup, exp.Filter)) and not isinstance(
-        e, (exp.RowNumber, exp.Rank, exp.DenseRank)
-    )
+    if isinstance(e, (exp.AggFunc, exp.WithinGroup, exp.Filter)):
+        return not isinstance(e, (exp.RowNumber, exp.Rank, exp.DenseRank))
+    return isinstance(e, exp.Anonymous) and is_spelling(e)
 
 
 def contains_aggregate(e: exp.Expr) -> bool:

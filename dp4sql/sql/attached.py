@@ -36,6 +36,8 @@ class Attached:
 
     def find(self, e: exp.Expr) -> list[exp.Expr]:
         """The subqueries in `e` that are about each row: tests, and scalars that read a column of this SELECT."""
+        if not self.base.nested:
+            return []
         return [
             part for part in _subqueries(e) if is_subquery_test(part) or self._is_correlated(part)
         ]
@@ -162,9 +164,8 @@ class Attached:
 
 def _subqueries(e: exp.Expr) -> Iterator[exp.Expr]:
     """The outermost subqueries and tests of them."""
-    if (is_subquery_test(e) and not isinstance(e, (exp.Not, exp.Paren))) or isinstance(
-        e, exp.Subquery
-    ):
+    test = isinstance(e, (exp.Exists, exp.In, exp.EQ)) and is_subquery_test(e)
+    if test or isinstance(e, exp.Subquery):
         yield e
     elif not isinstance(e, exp.Query):
         for part in e.iter_expressions():

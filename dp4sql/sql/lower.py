@@ -52,6 +52,7 @@ def lower(
     """Parse and lower `sql`. With `parameters` None their values are left open (for Describe); one that is
     a Constant is known only when the SQL is rendered."""
     lowering = Lowering(schema, covered, facts, parameters, signatures or {})
+    lowering.nested = sql.lower().count("select") > 1
     query = lowering.query(check(parse(sql)), {}, None)
     return Statement(query, lowering.parameter_types(), tuple(lowering.calls))
 
@@ -67,6 +68,8 @@ class Lowering:
     signatures: Mapping[str, Signature] = field(default_factory=dict)
     relations: int = 0
     calls: list[Call] = field(default_factory=list)
+    nested: bool = False
+    """Whether there can be subqueries."""
     call_of: dict[int, int] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
     _types: dict[int, Type] = field(default_factory=dict)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -16,26 +13,9 @@ from dp4sql.algebra.types import Value
 from dp4sql.pipeline import Pipeline
 from dp4sql.settings import Settings
 
-POLICY = Path(__file__).parents[2] / "policies" / "university.yaml"
+from .conftest import at_epsilon
+
 FRESH = Settings(reuse="off")
-
-
-def opened(database: Path, folder: Path, epsilon: int) -> Pipeline:
-    policy = dp4sql.load_policy(POLICY)
-    policies = tuple(replace(p, epsilon=Fraction(epsilon), budget=None) for p in policy.policies)
-    return dp4sql.open_pipeline(
-        policy=replace(policy, policies=policies),
-        database=f"duckdb:///{database}",
-        ledger=folder / "ledger",
-    )
-
-
-@pytest.fixture
-def loud(database: Path, tmp_path: Path) -> Iterator[Pipeline]:
-    """Epsilon 1000: what is true shows."""
-    pipeline = opened(database, tmp_path, 1000)
-    yield pipeline
-    asyncio.run(pipeline.close())
 
 
 def rows(pipeline: Pipeline, sql: str, settings: Settings | None = None) -> list[tuple[Value, ...]]:
@@ -72,7 +52,7 @@ def test_groups_without_rows(loud: Pipeline) -> None:
 
 def test_what_holds_for_all_rows_is_true_nearly_always(database: Path, tmp_path: Path) -> None:
     """One answer in 40 may be wrong; 400 of them are, in 10, within five standard deviations."""
-    pipeline = opened(database, tmp_path, 1)
+    pipeline = at_epsilon(database, tmp_path, 1)
     items = ", ".join(f"BOOL_AND(grade < {200 + i}) AS a{i}" for i in range(400))
     (found,) = rows(pipeline, f"SELECT {items} FROM enrollment", FRESH)
     asyncio.run(pipeline.close())
@@ -80,7 +60,7 @@ def test_what_holds_for_all_rows_is_true_nearly_always(database: Path, tmp_path:
 
 
 def test_the_notice_says_where_they_decide(database: Path, tmp_path: Path) -> None:
-    pipeline = opened(database, tmp_path, 1)
+    pipeline = at_epsilon(database, tmp_path, 1)
     released = asyncio.run(pipeline.query("SELECT BOOL_OR(grade > 90) AS some FROM enrollment"))
     asyncio.run(pipeline.close())
     assert [column.name for column in released.columns] == ["some"]
@@ -90,7 +70,7 @@ def test_the_notice_says_where_they_decide(database: Path, tmp_path: Path) -> No
 
 
 def test_a_number_made_of_one_has_an_error_bar(database: Path, tmp_path: Path) -> None:
-    pipeline = opened(database, tmp_path, 1)
+    pipeline = at_epsilon(database, tmp_path, 1)
     sql = "SELECT CASE WHEN BOOL_OR(grade > 200) THEN 1 ELSE 0 END AS n FROM enrollment"
     (row,) = rows(pipeline, sql, Settings(reuse="off", error_columns=True))
     asyncio.run(pipeline.close())
