@@ -15,7 +15,7 @@ from operator import is_
 from typing import Literal, TypeAlias
 
 from dp4sql.algebra.digits import held
-from dp4sql.algebra.expr import Col, Expr
+from dp4sql.algebra.expr import Col, Expr, reads
 from dp4sql.algebra.schema import Table
 from dp4sql.algebra.types import Type, Value
 
@@ -234,6 +234,24 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             return (residual,) if residual is not None else ()
         case _:
             return ()
+
+
+def needed(node: Node, used: frozenset[str]) -> frozenset[str]:
+    """The columns of its inputs that `node` reads where only `used` of its own are looked at."""
+    read = frozenset().union(*(reads(expr) for expr in expressions(node)))
+    match node:
+        case Project():
+            return read
+        case Aggregate(keys=keys, aggs=aggs):
+            return frozenset(keys) | {agg.arg for agg in aggs if agg.arg is not None}
+        case Join(pairs=pairs) | Semi(pairs=pairs):
+            return used | read | {id for pair in pairs for id in pair}
+        case Sort(keys=order):
+            return used | {id for id, *_ in order}
+        case Select() | Limit():
+            return used | read
+        case _:
+            return frozenset().union(*(ids(child) for child in inputs(node)))
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:

@@ -281,7 +281,8 @@ def _compare_limit(op: str, id: str, point: Fraction | None) -> tuple[str, Range
 
 def _agg_fact(facts: Facts, node: Aggregate, agg: Agg) -> Fact:
     below = facts.columns(node.child)
-    rows = facts.freq(node.child, frozenset(node.keys), nulls=True)
+    nulls = any(below[key].nullable for key in node.keys)
+    rows = facts.freq(node.child, frozenset(node.keys), nulls=nulls)
     most_rows = Fraction(rows) if finite(rows) else None
     if agg.arg is None:
         return Fact(agg.type, False, (Fraction(1 if node.keys else 0), most_rows))

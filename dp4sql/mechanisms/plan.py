@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from typing import Final
 
 from dp4sql.algebra.bounds import finite
-from dp4sql.algebra.expr import Constant, Expr, Scalar, rewrite
+from dp4sql.algebra.expr import Col, Constant, Expr, Scalar, rewrite
 from dp4sql.algebra.nodes import (
     Aggregate,
     Fetched,
@@ -22,9 +23,11 @@ from dp4sql.algebra.nodes import (
     Scan,
     Select,
     Semi,
+    Sort,
     columns,
     expressions,
     inputs,
+    needed,
     walk_nodes,
     with_inputs,
 )
@@ -35,6 +38,7 @@ from dp4sql.infer.ranges import Fact
 from dp4sql.infer.reasons import unbounded
 from dp4sql.infer.release import sensitivity
 from dp4sql.infer.squares import rows_together, squared
+from dp4sql.infer.terms import seen_through
 from dp4sql.mechanisms.bins import BinFinder
 from dp4sql.mechanisms.measure import Quantity, quantities
 from dp4sql.mechanisms.placing import Way, is_quieter, parted, recombined, sums_groups
@@ -54,6 +58,8 @@ from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.lower import Statement
 from dp4sql.sql.render import Renderer
 
+NONE: Final[frozenset[str]] = frozenset()
+
 
 class Planner:
     """Plans one statement: derives under every policy, splits, and collects stages. `sharing`: SUMs may be put
@@ -69,7 +75,8 @@ class Planner:
 
     def plan(self, statement: Statement) -> Plan:
         self.stages += [CallStage(call) for call in statement.calls]
-        final = self.split(self.resolve(statement.query.node))
+        shown = frozenset(column.id for column in statement.query.columns)
+        final = self.split(self.resolve(statement.query.node), shown)
         return Plan(tuple(self.stages), final, statement.query.columns, statement.parameters)
 
     # ------------------------------------------------------------ scalar subqueries
@@ -86,50 +93,53 @@ class Planner:
         return map_expressions(node, lambda expr: rewrite(expr, planned))
 
     def _scalar(self, expr: Scalar) -> Constant:
-        final = self.split(self.resolve(expr.query))
+        final = self.split(self.resolve(expr.query), frozenset({expr.column}))
         self.stages.append(ScalarStage(final, expr.column, expr.type))
         return Constant(len(self.stages) - 1, expr.type)
 
     # ------------------------------------------------------------ splitting
 
     def is_public(self, node: Node) -> bool:
-        """No policy's neighbours can differ in this view, and the database has all of it."""
+        """No policy's neighbours can differ in this view or in its order, and the database has all of it."""
         if _has_fetched(node):
             return False
+        derivers = self.derivers.values()
         try:
-            return all(not deriver.terms(node) for deriver in self.derivers.values())
+            if any(deriver.terms(node) for deriver in derivers):
+                return False
         except (Refused, Unsupported):
             return False
+        sorts = [part for part in walk_nodes(node) if isinstance(part, Sort)]
+        return not any(_reorders(deriver, sort) for sort in sorts for deriver in derivers)
 
-    def split(self, node: Node) -> Node:
-        """`node` over released rows: its private aggregates become stages."""
+    def split(self, node: Node, used: frozenset[str]) -> Node:
+        """`node` over released rows, as far as its columns `used` go: its private aggregates become stages."""
         if not any(isinstance(part, Scan) for part in walk_nodes(node)):
             return node
         if self.is_public(node):
             return self._stage(PublicRead(node, columns(node)))
-        match node:
-            case Aggregate():
-                return self._release_or_descend(node)
-            case Scan():
-                raise raw_rows([node])
-            case Project() | Select() if _no_aggregate(node) and not _has_fetched(node):
+        if isinstance(node, Aggregate):
+            return self._release_or_descend(node)
+        if _no_aggregate(node) and not _has_fetched(node):
+            seen = tuple((id, Col(id, type)) for id, type in columns(node) if id in used)
+            public = Project(node, seen)
+            if seen and self.is_public(public):
+                return self._stage(PublicRead(public, columns(public)))
+            if isinstance(node, Scan | Project | Select):
                 raise self._raw(node)
-            case Semi() | Join():
-                return with_inputs(node, tuple(self.split(child) for child in inputs(node)))
-            case _:
-                return with_inputs(node, tuple(self.split(child) for child in inputs(node)))
+        wanted = needed(node, used)
+        return with_inputs(node, tuple(self.split(child, wanted) for child in inputs(node)))
 
     def _raw(self, node: Node) -> Dp4sqlError:
         for deriver in self.derivers.values():
             deriver.derive(node)
-        return raw_rows(
-            [s for s in walk_nodes(node) if isinstance(s, Scan) and not self.is_public(s)]
-        )
+        scans = [s for s in walk_nodes(node) if isinstance(s, Scan) and not self.is_public(s)]
+        return raw_rows(self.policies, scans)
 
     def _release_or_descend(self, node: Aggregate) -> Node:
         """Release here; where no rule bounds this, release further in and aggregate what was released."""
         if _has_fetched(node):
-            return with_inputs(node, (self.split(node.child),))
+            return self._below(node)
         ways: list[Callable[[], Node]] = [partial(self._at, node)]
         if not _no_aggregate(node.child):
             ways.append(partial(self._below, node))
@@ -144,7 +154,7 @@ class Planner:
         return self._stage(self._located(node))
 
     def _below(self, node: Aggregate) -> Node:
-        return with_inputs(node, (self.split(node.child),))
+        return with_inputs(node, (self.split(node.child, needed(node, NONE)),))
 
     def _parted(self, node: Aggregate) -> Node:
         """Sums over released groups, and counts of the groups that there are."""
@@ -271,6 +281,12 @@ def map_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node:
 
 def _no_aggregate(node: Node) -> bool:
     return not any(isinstance(part, Aggregate) for part in walk_nodes(node))
+
+
+def _reorders(deriver: Deriver, sort: Sort) -> bool:
+    """Whether private values decide the order of rows, which shows however few columns are left of them."""
+    keys = frozenset(id for id, *_ in sort.keys)
+    return bool(seen_through(deriver.terms(sort.child), keys))
 
 
 def _has_fetched(node: Node) -> bool:

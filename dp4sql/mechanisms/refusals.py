@@ -11,12 +11,16 @@ from dp4sql.policy.labels import PolicySet
 MANY = 1000
 
 
-def raw_rows(scans: list[Scan]) -> Refused:
+def raw_rows(policies: PolicySet, scans: list[Scan]) -> Refused:
     tables = list(dict.fromkeys(scan.table.name for scan in scans))
+    known = {table: sorted(policies.public_columns(table)) for table in tables}
+    shown = "".join(
+        f" Public columns of {t}: {', '.join(found)}." for t, found in known.items() if found
+    )
     return Refused(
         f"rows of {', '.join(tables)} are private and cannot be shown",
         hint="Ask for aggregates of them, such as COUNT(*), SUM(x) or AVG(x), in all or for each value of "
-        "a column with public bins (GROUP BY).",
+        f"a column with public bins (GROUP BY).{shown}",
         position=scans[0].at if scans else None,
     )
 

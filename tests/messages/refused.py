@@ -56,6 +56,7 @@ STATEMENTS: Final[dict[str, list[str]]] = {
         "SELECT STRING_AGG(name, ',') FROM student",
         "SELECT AVG(name) FROM student",
         "SELECT MIN(name) FROM student",
+        "SELECT name FROM faculty ORDER BY salary",
         "SELECT MODE() WITHIN GROUP (ORDER BY major) FROM student",
         "SELECT CORR(grade, review) FROM enrollment",
         "SELECT PERCENTILE_CONT(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY grade) FROM enrollment",

@@ -14,6 +14,18 @@ POLICY = dp4sql.load_policy(Path(__file__).parents[2] / "policies" / "university
 CASES = [
     ("SELECT name FROM student", "42501", "private"),
     ("SELECT * FROM student", "42501", "private"),
+    ("SELECT name, salary FROM faculty", "42501", "Public columns of faculty: fid, name"),
+    *(
+        (f"SELECT {rest}", "42501", "private")
+        for rest in (
+            "name FROM faculty ORDER BY salary",
+            "name FROM faculty ORDER BY salary + 1 DESC, name",
+            "name FROM (SELECT name, fid FROM faculty ORDER BY age) t",
+            "name FROM (SELECT * FROM faculty) t JOIN section USING (fid) ORDER BY age",
+            "sid FROM enrollment ORDER BY grade",
+            "(SELECT AVG(grade) FROM enrollment), name FROM faculty ORDER BY salary",
+        )
+    ),
     ("SELECT COUNT(*) FROM students", "42P01", "student"),
     ("SELECT COUNT(*) FROM student WHERE majr = 'CS'", "42703", "major"),
     ("SELECT major, COUNT(*) FROM student GROUP BY major HAVING nosuch > 1", "42703", ""),
