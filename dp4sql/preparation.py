@@ -198,10 +198,13 @@ def stage_sql(
 
 def typed(parameters: Sequence[Value], types: Sequence[Type | None]) -> Parameters:
     known = [*types, *([None] * len(parameters))]
-    return tuple((value, known[i] or Type("unknown")) for i, value in enumerate(parameters))
+    return tuple(
+        (tuple(value) if isinstance(value, list) else value, known[i] or Type("unknown"))
+        for i, value in enumerate(parameters)
+    )
 
 
 def weight(sql: str, parameters: Parameters | None, sharing: bool) -> int:
     """Characters, in the text and among the parameters; a plan itself is worth some hundred."""
-    texts = (value for value, _ in parameters or () if isinstance(value, str))
-    return 500 + len(sql) + sum(map(len, texts))
+    long = (value for value, _ in parameters or () if isinstance(value, str | tuple))
+    return 500 + len(sql) + sum(map(len, long))

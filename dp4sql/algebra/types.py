@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias
 
-Value: TypeAlias = (
+Element: TypeAlias = (
     bool
     | int
     | float
@@ -20,6 +20,8 @@ Value: TypeAlias = (
     | uuid.UUID
     | None
 )
+Value: TypeAlias = Element | tuple[Element, ...]
+"""An array is a parameter's value alone."""
 
 Kind: TypeAlias = Literal[
     "smallint",
@@ -45,14 +47,18 @@ Kind: TypeAlias = Literal[
 @dataclass(frozen=True, slots=True)
 class Type:
     """A Postgres type. `length` for character types, `precision` and `scale` for numeric. An integer with a
-    `precision` is wider in the engine than Postgres would let it be."""
+    `precision` is wider in the engine than Postgres would let it be. `array`: an array of such values, which
+    a parameter alone can be."""
 
     kind: Kind
     precision: int | None = None
     scale: int | None = None
     length: int | None = None
+    array: bool = False
 
     def __str__(self) -> str:
+        if self.array:
+            return f"{self.kind}[]"
         if self.kind == "numeric" and self.precision is not None:
             return f"numeric({self.precision},{self.scale or 0})"
         if self.length is not None:

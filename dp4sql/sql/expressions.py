@@ -32,6 +32,7 @@ from dp4sql.errors import (
     Unsupported,
 )
 from dp4sql.sql import literals
+from dp4sql.sql.arrays import Arrays, array_in
 from dp4sql.sql.functions import Functions
 from dp4sql.sql.intervals import interval
 from dp4sql.sql.operators import (
@@ -62,7 +63,7 @@ class Expressions:
 
     def __init__(self, hook: Hook, infer_parameter: Callable[[Expr, Type], None]) -> None:
         self.hook = hook
-        self._infer_parameter = infer_parameter
+        self.infer = infer_parameter
 
     def lower(self, e: exp.Expr) -> Expr:
         """`e` as an expression; what is refused without saying where stands here."""
@@ -155,7 +156,7 @@ class Expressions:
         if not untyped(expr) or type.kind == "unknown":
             return expr
         assert isinstance(expr, Lit)
-        self._infer_parameter(expr, type)
+        self.infer(expr, type)
         value = literals.read(expr.value, type) if isinstance(expr.value, str) else expr.value
         return Lit(value, type)
 
@@ -194,6 +195,8 @@ class Expressions:
 
     def _operator(self, e: exp.Expr) -> Expr:
         kind = type(e)
+        if (array := array_in(e)) is not None:
+            return Arrays(self).lower(e, array[0], every=array[1])
         if kind in COMPARISONS:
             return self.compare(COMPARISONS[kind], self.lower(e.this), self.lower(e.expression), e)
         if kind in ARITHMETIC:
@@ -214,8 +217,7 @@ class Expressions:
             case exp.In():
                 return self._in(e)
             case exp.Like() | exp.ILike():
-                op = "ilike" if isinstance(e, exp.ILike) else "like"
-                return negated(e, self._like(op, e))
+                return negated(e, self.like(e, self.lower(e.this), self.lower(e.expression)))
             case exp.Escape():
                 raise Unsupported(
                     "LIKE ... ESCAPE is not supported",
@@ -225,8 +227,9 @@ class Expressions:
             case _:
                 return Functions(self).lower(e)
 
-    def _like(self, op: str, e: exp.Like | exp.ILike) -> Expr:
-        found = self.text_call(op, [e.this, e.expression], BOOLEAN)
+    def like(self, e: exp.Like | exp.ILike, subject: Expr, pattern: Expr) -> Expr:
+        op = "ilike" if isinstance(e, exp.ILike) else "like"
+        found = self._texts(op, [(subject, e.this), (pattern, e.expression)], BOOLEAN)
         if not isinstance(found, Call) or not isinstance(found.args[1], Lit):
             raise Unsupported(
                 "LIKE needs a constant pattern",
@@ -370,8 +373,11 @@ class Expressions:
         return self.compare("=", self.lower(subject), self.lower(condition), at)
 
     def text_call(self, op: str, parts: list[exp.Expr], result: Type) -> Expr:
-        args = [self.coerce(self.lower(part), TEXT) for part in parts]
-        for arg, part in zip(args, parts, strict=True):
+        return self._texts(op, [(self.lower(part), part) for part in parts], result)
+
+    def _texts(self, op: str, parts: list[tuple[Expr, exp.Expr]], result: Type) -> Expr:
+        args = [self.coerce(arg, TEXT) for arg, _ in parts]
+        for arg, (_, part) in zip(args, parts, strict=True):
             self.need(
                 arg.type.kind in TEXTS, f"function {op}({arg.type.kind}) does not exist", part
             )

@@ -8,6 +8,7 @@ import math
 import re
 import uuid
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+from typing import Final
 
 from dp4sql.algebra.expr import Interval_
 from dp4sql.algebra.types import (
@@ -60,6 +61,28 @@ def read(text: str, type: Type) -> Value:
             f'invalid input syntax for type {type.kind}: "{text}"',
             hint=_EXAMPLES.get(type.kind),
         ) from None
+
+
+_ITEM: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\]|\\.)*?))\s*(,|$)', re.DOTALL)
+
+
+def array_items(text: str) -> list[str | None]:
+    """The texts in an array of one dimension as Postgres writes it, as in {a,"b, c",NULL}; ValueError."""
+    inner = text.strip()
+    if not (inner.startswith("{") and inner.endswith("}")):
+        raise ValueError
+    inner, found, at = inner[1:-1], list[str | None](), 0
+    while inner.strip() and at <= len(inner):
+        item = _ITEM.match(inner, at)
+        if item is None or (item[1] is None and not item[2]):
+            raise ValueError
+        bare = item[1] is None
+        value = re.sub(r"\\(.)", r"\1", item[2] if bare else item[1], flags=re.DOTALL)
+        found.append(None if bare and item[2].upper() == "NULL" else value)
+        at = item.end()
+        if not item[3]:
+            break
+    return found
 
 
 _EXAMPLES = {

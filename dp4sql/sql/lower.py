@@ -17,6 +17,7 @@ from dp4sql.algebra.schema import Schema
 from dp4sql.algebra.types import INTEGER, TEXT, UNKNOWN, Type, Value
 from dp4sql.errors import SyntaxError_, TooComplex, Unsupported
 from dp4sql.infer.facts import Facts
+from dp4sql.sql.arrays import refuse
 from dp4sql.sql.calls import Call, Signature
 from dp4sql.sql.combined import Combined
 from dp4sql.sql.expressions import Expressions
@@ -96,13 +97,16 @@ class Lowering:
         self._taken.add(candidate)
         return candidate
 
-    def parameter(self, e: exp.Parameter) -> Expr:
+    def parameter(self, e: exp.Parameter, *, array: bool = False) -> Expr:
+        """`array`: it stands in ANY or ALL."""
         index = int(str(e.this.this)) if isinstance(e.this, exp.Literal) else 0
         if index < 1 or (self.given is not None and index > len(self.given)):
             raise SyntaxError_(f"there is no parameter ${index}", position=position(e))
         value, type = self.given[index - 1] if self.given is not None else (None, UNKNOWN)
         if isinstance(value, Constant):
             return value
+        if type.array and not array:
+            raise refuse(type, e)
         known = self._types.get(index, UNKNOWN)
         type = type if type.kind != "unknown" else known if not isinstance(value, str) else UNKNOWN
         self._types.setdefault(index, type)
@@ -129,6 +133,8 @@ class Lowering:
                     return self._column(e, scope)
                 case exp.Parameter():
                     return self.parameter(e)
+                case exp.Any(this=exp.Parameter()):
+                    return self.parameter(e.this, array=True)
                 case exp.Subquery() if isinstance(e.this, exp.Query):
                     return self._scalar(e, scope, ctes)
                 case _:

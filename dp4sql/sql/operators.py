@@ -132,13 +132,11 @@ CHANGING: Final = frozenset(
 
 def unknown(e: exp.Expr) -> Exception:
     at = position(e)
-    if isinstance(e, exp.Any) and e.find(exp.Query) is None:
+    if isinstance(e, exp.Any):
         return Unsupported(
-            "ANY of an array is not supported",
-            hint="Write IN ($1, $2, ...) with a parameter or constant for each value.",
-            position=at,
+            "ANY (SELECT ...) is supported with = only", hint=REWRITES[exp.All], position=at
         )
-    if isinstance(e, (exp.Exists, exp.Any)):
+    if isinstance(e, exp.Exists):
         return Unsupported(
             f"{type(e).__name__.upper()} (SELECT ...) is supported as a condition of its own, joined to others by AND",
             hint=APART,

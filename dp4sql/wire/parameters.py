@@ -9,27 +9,74 @@ import datetime
 import struct
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import InvalidOperation
 from typing import Any, Final
 
-from dp4sql.algebra.types import Kind, Type, Value
+from dp4sql.algebra.types import Element, Kind, Type, Value
 from dp4sql.errors import InvalidText
 from dp4sql.sql.intervals import interval
+from dp4sql.sql.literals import array_items
 from dp4sql.wire import intervals, numerics
 from dp4sql.wire.values import BINARY_FORMAT, EPOCH, EPOCH_DAY, MICROSECOND, single
 
 
 def decode(type: Type, code: int, data: bytes, zone: datetime.tzinfo = datetime.UTC) -> Value:
-    """A parameter's value. Raises InvalidText on bytes that are not of its type."""
+    """A parameter's value, an array's as a tuple. Raises InvalidText on bytes that are not of its type."""
+    if type.array:
+        return _array(replace(type, array=False), code, data, zone)
+    return _element(type, code, data, zone)
+
+
+def _element(type: Type, code: int, data: bytes, zone: datetime.tzinfo) -> Element:
     reader = _BINARY_IN[type.kind] if code == BINARY_FORMAT else _TEXT_IN[type.kind]
     try:
-        value: Value = reader(data)
+        value: Element = reader(data)
     except (ValueError, OverflowError, InvalidOperation, struct.error):
-        form = "binary" if code == BINARY_FORMAT else "text"
-        raise InvalidText(f"invalid {form} value for type {type.kind}") from None
+        raise _invalid(type, code) from None
     if type.kind == "timestamp with time zone" and isinstance(value, datetime.datetime):
         return value if value.tzinfo else value.replace(tzinfo=zone)
     return value
+
+
+def _invalid(type: Type, code: int) -> InvalidText:
+    form = "binary" if code == BINARY_FORMAT else "text"
+    return InvalidText(f"invalid {form} value for type {type}")
+
+
+def _array(type: Type, code: int, data: bytes, zone: datetime.tzinfo) -> tuple[Element, ...]:
+    try:
+        items = _array_binary(data) if code == BINARY_FORMAT else _array_text(data)
+    except (ValueError, struct.error):
+        raise _invalid(replace(type, array=True), code) from None
+    return tuple(None if item is None else _element(type, code, item, zone) for item in items)
+
+
+def _array_text(data: bytes) -> list[bytes | None]:
+    items = array_items(_string(data))
+    return [None if item is None else item.encode() for item in items]
+
+
+def _array_binary(data: bytes) -> list[bytes | None]:
+    """int32 dimensions, flags and element OID; size and first index of each dimension; lengths (-1 is NULL)
+    and values."""
+    dimensions, _, _ = struct.unpack_from("!iiI", data)
+    if dimensions == 0:
+        return []
+    if dimensions != 1:
+        raise ValueError
+    (count, _), at = struct.unpack_from("!ii", data, 12), 20
+    found: list[bytes | None] = []
+    while at < len(data):
+        (length,) = struct.unpack_from("!i", data, at)
+        at += 4
+        if not -1 <= length <= len(data) - at:
+            raise ValueError
+        found.append(None if length < 0 else data[at : at + length])
+        at += max(length, 0)
+    if len(found) != count:
+        raise ValueError
+    return found
 
 
 def _integer(kind: Kind) -> Callable[[bytes], int]:

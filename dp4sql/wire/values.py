@@ -50,10 +50,25 @@ _OIDS: Final[dict[Kind, tuple[int, int]]] = {
 _KINDS: Final = {oid: kind for kind, (oid, _) in _OIDS.items() if kind != "jsonb"}
 """What a parameter can be."""
 
-#: OIDs of arrays of those types.
-_ARRAYS: Final = frozenset(
-    {1000, 1016, 1005, 1007, 1009, 1021, 1022, 1014, 1015, 1182, 1115, 1185, 1187, 1231, 2951}
-)
+#: kind -> OID of its arrays
+_ARRAYS: Final[dict[Kind, int]] = {
+    "boolean": 1000,
+    "bigint": 1016,
+    "smallint": 1005,
+    "integer": 1007,
+    "text": 1009,
+    "real": 1021,
+    "double precision": 1022,
+    "character": 1014,
+    "character varying": 1015,
+    "date": 1182,
+    "timestamp without time zone": 1115,
+    "timestamp with time zone": 1185,
+    "interval": 1187,
+    "numeric": 1231,
+    "uuid": 2951,
+}
+_ELEMENTS: Final = {oid: kind for kind, oid in _ARRAYS.items()}
 
 EPOCH_DAY: Final = datetime.date(2000, 1, 1).toordinal()
 EPOCH: Final = datetime.datetime(2000, 1, 1)
@@ -61,18 +76,15 @@ MICROSECOND: Final = datetime.timedelta(microseconds=1)
 
 
 def oid_of(type: Type) -> int:
-    return _OIDS[type.kind][0]
+    return _ARRAYS[type.kind] if type.array else _OIDS[type.kind][0]
 
 
 def type_of(oid: int) -> Type | None:
     """The type an OID names; None for 0 and unknown, which leave it to the statement."""
     if oid in (0, 705):
         return None
-    if oid in _ARRAYS:
-        raise Unsupported(
-            "an array cannot be a parameter here",
-            hint="Write IN ($1, $2, ...) with a parameter for each value.",
-        )
+    if oid in _ELEMENTS:
+        return Type(_ELEMENTS[oid], array=True)
     if oid not in _KINDS:
         raise Unsupported(
             f"a parameter of the type with OID {oid} is not supported",

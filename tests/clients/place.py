@@ -77,5 +77,28 @@ PARAMETERS: dict[str, tuple[str, object]] = {
 PARAMETERS["nothing"] = ("CAST({} AS int) IS NULL", None)
 
 
+#: Conditions on private rows with an array each, true for over 500 students.
+ARRAYS: dict[str, tuple[str, list[object]]] = {
+    "text": ("major = ANY({})", NAMES),
+    "none of": ("major <> ALL({})", ["CS", "Law"]),
+    "integer": ("uid = ANY({})", list(range(1, 2000))),
+    "cast": ("uid = ANY({}::bigint[])", list(range(1, 2000))),
+    "with null": ("uid < ANY({})", [None, 5000]),
+    "date": ("date '2024-02-29' = ANY({})", [dt.date(2024, 2, 29), dt.date(2024, 3, 1)]),
+    "numeric": ("12.5::numeric = ANY({}::numeric[])", [Decimal("12.50"), Decimal(1)]),
+    "instant": (
+        "timestamptz '2024-02-29 01:02:03+00' = ANY({}::timestamptz[])",
+        [dt.datetime(2024, 2, 29, 1, 2, 3, tzinfo=dt.UTC)],
+    ),
+    "uuid": ("'00000000-0000-0000-0000-000000000001'::uuid = ANY({})", [uuid.UUID(int=1)]),
+    "empty": ("NOT uid = ANY({}::int[])", []),
+    "quoted": ("major || ', \"x\"\\ ' = ANY({}::text[])", [f'{name}, "x"\\ ' for name in NAMES]),
+}
+
+
+def among(kind: str, placeholder: str) -> str:
+    return f"SELECT count(*) FROM student WHERE {ARRAYS[kind][0].format(placeholder)}"
+
+
 def counting(kind: str, placeholder: str) -> str:
     return f"SELECT count(*) FROM student WHERE {PARAMETERS[kind][0].format(placeholder)}"

@@ -56,7 +56,7 @@ What a client meets here and not on a Postgres, on purpose:
   which Postgres answers catalog queries.
 * Dates are shown as ISO, intervals in the style `postgres`, text is UTF-8; other choices are refused
   (22023) rather than ignored. `LISTEN` and `NOTIFY` are accepted and do nothing.
-* An array cannot be a parameter of a private query.
+* An array is a parameter beside ANY and ALL only, as in `x = ANY ($1)`, and has one dimension.
 """
 
 

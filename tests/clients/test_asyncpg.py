@@ -10,7 +10,17 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Place, counting
+from tests.clients.place import (
+    ALL_TYPES,
+    ARRAYS,
+    MAJORS,
+    NAMES,
+    PARAMETERS,
+    VALUES,
+    Place,
+    among,
+    counting,
+)
 
 Work = Callable[[asyncpg.Connection], Awaitable[Any]]
 
@@ -42,6 +52,11 @@ def test_connect(run: Callable[[Work], Any]) -> None:
 @pytest.mark.parametrize("kind", PARAMETERS)
 def test_parameters(run: Callable[[Work], Any], kind: str) -> None:
     assert run(lambda c: c.fetchval(counting(kind, "$1"), PARAMETERS[kind][1])) > 500
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_arrays(run: Callable[[Work], Any], kind: str) -> None:
+    assert run(lambda c: c.fetchval(among(kind, "$1"), ARRAYS[kind][1])) > 500
 
 
 def test_results(run: Callable[[Work], Any]) -> None:

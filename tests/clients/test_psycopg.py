@@ -9,7 +9,17 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Place, counting
+from tests.clients.place import (
+    ALL_TYPES,
+    ARRAYS,
+    MAJORS,
+    NAMES,
+    PARAMETERS,
+    VALUES,
+    Place,
+    among,
+    counting,
+)
 
 
 @pytest.fixture
@@ -30,6 +40,14 @@ def test_connect(client: psycopg.Connection) -> None:
 def test_parameters(client: psycopg.Connection, kind: str) -> None:
     for placeholder in ("%t", "%b"):
         found = client.execute(counting(kind, placeholder), (PARAMETERS[kind][1],)).fetchone()
+        assert found is not None
+        assert found[0] > 500
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_arrays(client: psycopg.Connection, kind: str) -> None:
+    for placeholder in ("%t", "%b"):
+        found = client.execute(among(kind, placeholder), (ARRAYS[kind][1],)).fetchone()
         assert found is not None
         assert found[0] > 500
 

@@ -97,3 +97,29 @@ def test_subqueries_within_expressions(query: str) -> None:
             [(1, 1, 1), (2, 1, 2), (3, 2, None), (4, None, 3), (5, None, None), (6, 5, 2)],
         )
         assert engine.execute(read).fetchall() == engine.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("negation", ["", "NOT "])
+@pytest.mark.parametrize(
+    "test",
+    [
+        "x = ANY(ARRAY[1, 2])",
+        "x = ANY(ARRAY[1, NULL])",
+        "x <> ALL(ARRAY[1, 2])",
+        "x <> ALL(ARRAY[1, NULL])",
+        "x > ALL(ARRAY[1, 2])",
+        "x >= ANY(ARRAY[2, 3])",
+        "x <> ANY(ARRAY[2, 3])",
+        "x = ANY(ARRAY[]::INT[])",
+        "x > ALL(ARRAY[]::INT[])",
+        "x = ANY(ARRAY[k, 2])",
+    ],
+)
+def test_comparisons_with_arrays(negation: str, test: str) -> None:
+    query = f"SELECT COUNT(*) FROM p WHERE {negation}({test})"
+    (read,) = dp4sql.explain(PARENTS, query).reads
+    with duckdb.connect() as engine:
+        engine.execute("CREATE TABLE p (k INTEGER, x INTEGER)")
+        rows = [(1, 1), (2, None), (3, 2), (4, 3), (5, 5), (6, None)]
+        engine.executemany("INSERT INTO p VALUES (?, ?)", rows)
+        assert engine.execute(read).fetchall() == engine.execute(query).fetchall()

@@ -11,7 +11,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import itertools
 import sys
+from dataclasses import replace
 
 
 def main() -> None:
@@ -58,9 +60,9 @@ def _fuzz(seconds: int) -> None:
                 parse(statement)
         if data:
             kind = Type(kinds[data[0] % len(kinds)])
-            for code in (0, 1):
+            for code, array in itertools.product((0, 1), (False, True)):
                 with contextlib.suppress(Dp4sqlError):
-                    parameters.decode(kind, code, data[1:])
+                    parameters.decode(replace(kind, array=array), code, data[1:])
 
     limits = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=4096"]
     atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", *limits], one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import struct
 import uuid
 import zoneinfo
 from decimal import Decimal
@@ -203,3 +204,48 @@ def test_columns_carry_oid_size_and_modifier() -> None:
     short = values.field_of(OutputColumn("c", t.Type("character varying", length=5)))
     assert (short.oid, short.modifier) == (1043, 9)
     assert values.field_of(OutputColumn("?column?", t.UNKNOWN)).oid == 25
+
+
+INTEGERS = t.Type("integer", array=True)
+TEXTS = t.Type("text", array=True)
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "value"),
+    [
+        (INTEGERS, b"{}", ()),
+        (INTEGERS, b" { 1 ,NULL, -3 } ", (1, None, -3)),
+        (
+            TEXTS,
+            b'{a,"b, c","\\"q\\"",null,"NULL",x\\,y}',
+            ("a", "b, c", '"q"', None, "NULL", "x,y"),
+        ),
+        (TEXTS, b'{""}', ("",)),
+    ],
+)
+def test_arrays_as_text(type: t.Type, text: bytes, value: object) -> None:
+    assert decode(type, 0, text) == value
+
+
+@pytest.mark.parametrize(
+    "text", [b"1,2", b"{1,2", b"{1,,2}", b"{1,}", b"{{1},{2}}", b"{a}", b'{"1}', b'{"1"2}', b""]
+)
+def test_text_that_is_no_array(text: bytes) -> None:
+    with pytest.raises(InvalidText):
+        decode(INTEGERS, 0, text)
+
+
+def test_arrays_as_binary() -> None:
+    head = struct.pack("!iiIii", 1, 1, 23, 3, 1)
+    data = head + struct.pack("!iiiii", 4, 7, -1, 4, -9)
+    assert decode(INTEGERS, 1, data) == (7, None, -9)
+    assert decode(INTEGERS, 1, struct.pack("!iiI", 0, 0, 23)) == ()
+    two = struct.pack("!iiIiiii", 2, 0, 23, 1, 1, 1, 1) + struct.pack("!ii", 4, 7)
+    for broken in (data[:-1], data[:-8], head, two, data + b"\0\0\0\4", b"", b"\0"):
+        with pytest.raises(InvalidText):
+            decode(INTEGERS, 1, broken)
+
+
+def test_the_oids_of_arrays_are_those_of_postgres() -> None:
+    assert values.oid_of(INTEGERS) == 1007
+    assert values.type_of(1009) == TEXTS
