@@ -8,6 +8,7 @@ Project below. Sort, Limit and window expressions exist above a release only.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -17,7 +18,7 @@ from typing import Literal, TypeAlias
 from dp4sql.algebra.digits import held
 from dp4sql.algebra.expr import Col, Expr, reads
 from dp4sql.algebra.schema import Table
-from dp4sql.algebra.types import Type, Value
+from dp4sql.algebra.types import COMPARED, Type, Value
 
 JoinKind: TypeAlias = Literal["inner", "left", "full"]
 AggregateFunction: TypeAlias = Literal[
@@ -252,6 +253,14 @@ def needed(node: Node, used: frozenset[str]) -> frozenset[str]:
             return used | read
         case _:
             return frozenset().union(*(ids(child) for child in inputs(node)))
+
+
+def most_alike(node: Values, on: frozenset[str]) -> int:
+    """How many rows have the same values in the columns `on`, at most."""
+    chosen = [i for i, (id, _) in enumerate(node.columns) if id in on]
+    if not chosen or any(node.columns[i][1].kind not in COMPARED for i in chosen):
+        return len(node.rows)
+    return max(Counter(tuple(row[i] for i in chosen) for row in node.rows).values(), default=0)
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:

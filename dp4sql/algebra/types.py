@@ -69,6 +69,14 @@ class Type:
 INTEGERS: Final = frozenset({"smallint", "integer", "bigint"})
 FLOATS: Final = frozenset({"real", "double precision"})
 NUMBERS: Final = INTEGERS | FLOATS | {"numeric"}
+COMPARED: Final = INTEGERS | {
+    "text",
+    "character varying",
+    "boolean",
+    "date",
+    "timestamp without time zone",
+}
+"""Types whose values are equal in Python exactly where they are in SQL."""
 LIMITS: Final = {"smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 TEXTS: Final = frozenset({"text", "character varying", "character"})
 TIMES: Final = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})

@@ -33,6 +33,7 @@ from dp4sql.algebra.nodes import (
     Values,
     argument,
     ids,
+    most_alike,
     walk_nodes,
 )
 from dp4sql.algebra.schema import Column, Table
@@ -342,8 +343,8 @@ def _freq(facts: Facts, node: Node, on: frozenset[str], nulls: bool) -> Bound:
                 facts.freq(left, frozenset(left_ids[i] for i in chosen), nulls),
                 facts.freq(right, frozenset(right_ids[i] for i in chosen), nulls),
             )
-        case Values(_, rows):
-            return len(rows)
+        case Values():
+            return most_alike(node, on)
         case Series(id, _, first, last):
             return 1 if id in on else last - first + 1
         case Fetched():

@@ -16,7 +16,7 @@ from typing import Final
 
 from dp4sql.algebra.expr import Call, Col, Expr, In, Lit, conjuncts, rewrite
 from dp4sql.algebra.nodes import Node, Project, Scan, Select, columns, walk_nodes
-from dp4sql.algebra.types import INTEGERS, Type, Value
+from dp4sql.algebra.types import COMPARED, Type, Value
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.bins import BinFinder
 from dp4sql.mechanisms.measure import Quantity
@@ -28,8 +28,6 @@ from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.render import Renderer
 
 ADDITIVE: Final = frozenset({"count", "count_true", "count_false", "sum", "sum_squares"})
-COMPARED: Final = INTEGERS | {"text", "character varying", "boolean", "date"}
-"""Types whose values are equal in Python exactly where they are in SQL."""
 
 Row = tuple[Value, ...]
 

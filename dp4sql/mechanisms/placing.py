@@ -123,7 +123,7 @@ def is_quieter(
         return False
     try:
         noise = Noise(inner, facts, epsilons, means)
-        (grouped,) = (n for n in walk_nodes(inner.node) if isinstance(n, Aggregate))
+        grouped = next(n for n in walk_nodes(inner.node) if isinstance(n, Aggregate))
         rows = noise.rows(grouped.child) / _bins(release, facts)
         ratio = Fraction(1)
         for agg in summed:

@@ -10,7 +10,7 @@ from typing import Final
 from sqlglot import exp
 
 from dp4sql.algebra.digits import held
-from dp4sql.algebra.expr import Case, Cast, Col, Expr, Lit, Over
+from dp4sql.algebra.expr import Case, Cast, Col, Expr, Lit
 from dp4sql.algebra.nodes import Agg, AggregateFunction
 from dp4sql.algebra.types import (
     BIGINT,
@@ -30,6 +30,7 @@ from dp4sql.sql.operators import WRITTEN
 from dp4sql.sql.parse import position
 from dp4sql.sql.spellings import is_spelling, written
 from dp4sql.sql.types import avg_type, is_number, sum_type, untyped
+from dp4sql.sql.windows import PLACES, Windows, parts
 
 SIMPLE: Final[dict[type, AggregateFunction]] = {
     exp.Sum: "sum",
@@ -50,7 +51,7 @@ NUMERIC_ONLY: Final = frozenset(
 
 def is_aggregate(e: exp.Expr) -> bool:
     if isinstance(e, (exp.AggFunc, exp.WithinGroup, exp.Filter)):
-        return not isinstance(e, (exp.RowNumber, exp.Rank, exp.DenseRank))
+        return type(e) not in PLACES
     return isinstance(e, exp.Anonymous) and is_spelling(e)
 
 
@@ -62,17 +63,11 @@ def contains_aggregate(e: exp.Expr) -> bool:
         return any(contains_aggregate(part) for part in e.this.iter_expressions()) or any(
             contains_aggregate(part)
             for key in ("partition_by", "order")
-            for part in _parts(e.args.get(key))
+            for part in parts(e.args.get(key))
         )
     if is_aggregate(e):
         return True
     return any(contains_aggregate(part) for part in e.iter_expressions())
-
-
-def _parts(value: object) -> list[exp.Expr]:
-    if isinstance(value, list):
-        return value
-    return [value] if isinstance(value, exp.Expr) else []
 
 
 def refuse_aggregate(e: exp.Expr) -> Expr | None:
@@ -103,11 +98,14 @@ class Aggregates:
     aggs: list[Agg] = field(default_factory=list)
     arguments: dict[str, Expr] = field(default_factory=dict)
     outer: Expressions | None = None
+    windows: Mapping[str, exp.Window] = field(default_factory=dict)
     _whole: exp.Expr | None = None
 
     def hook(self, e: exp.Expr) -> Expr | None:
         if isinstance(e, exp.Window):
-            return self._window(e)
+            if self.outer is None:
+                raise SyntaxError_("window functions are not allowed here", position=position(e))
+            return Windows(self.outer, self.windows).lower(e)
         if not is_aggregate(e):
             return None
         self._whole = e
@@ -264,70 +262,6 @@ class Aggregates:
         id = self.fresh("arg")
         self.arguments[id] = arg
         return id
-
-    # ------------------------------------------------------------ windows
-
-    def _window(self, e: exp.Window) -> Expr:
-        if self.outer is None:
-            raise SyntaxError_("window functions are not allowed here", position=position(e))
-        lower = self.outer.lower
-        order = tuple(
-            (lower(item.this), bool(item.args.get("desc")))
-            for part in _parts(e.args.get("order"))
-            for item in part.expressions
-        )
-        partition = tuple(lower(part) for part in _parts(e.args.get("partition_by")))
-        spec = e.args.get("spec")
-        frame = spec.sql(dialect="postgres") if spec is not None else None
-        op, args, type = self._window_function(e.this)
-        return Over(op, args, partition, order, frame, type, position(e))
-
-    def _window_function(self, e: exp.Expr) -> tuple[str, tuple[Expr, ...], Type]:
-        assert self.outer is not None
-        ranks = {exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank"}
-        if type(e) in ranks:
-            return ranks[type(e)], (), BIGINT
-        if isinstance(e, exp.Count) and isinstance(e.this, exp.Star):
-            return "count_star", (), BIGINT
-        aggregates = {
-            exp.Sum: "sum",
-            exp.Avg: "avg",
-            exp.Min: "min",
-            exp.Max: "max",
-            exp.Count: "count",
-        }
-        offsets = {
-            exp.Lag: "lag",
-            exp.Lead: "lead",
-            exp.FirstValue: "first_value",
-            exp.LastValue: "last_value",
-        }
-        if type(e) in aggregates or type(e) in offsets:
-            arg = self.outer.lower(e.this)
-            op = aggregates.get(type(e)) or offsets[type(e)]
-            extra = tuple(
-                self.outer.lower(e.args[k])
-                for k in ("offset", "default")
-                if e.args.get(k) is not None
-            )
-            return op, (arg, *extra), _window_type(op, arg.type)
-        raise Unsupported(
-            "this window function is not supported",
-            hint="Supported: the aggregates, ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, LAST_VALUE.",
-            position=position(e),
-        )
-
-
-def _window_type(op: str, type: Type) -> Type:
-    match op:
-        case "sum":
-            return sum_type(type)
-        case "avg":
-            return avg_type(type)
-        case "count":
-            return BIGINT
-        case _:
-            return type
 
 
 SUPPORTED: Final = (

@@ -23,13 +23,14 @@ from dp4sql.sql.subqueries import Subqueries, is_subquery_test
 
 @dataclass
 class Block:
-    """FROM and WHERE of a SELECT, joined: what its other clauses stand on.
+    """FROM and WHERE of a SELECT, or a join in brackets: what other clauses stand on.
 
     `correlated` are conditions that read columns of the enclosing SELECT. `first` is where the relations
-    after the last comma begin in the scope.
+    after the last comma begin among those of the block, which begin at `start` in the scope.
     """
 
     scope: Scope
+    start: int = 0
     first: int = 0
     trees: list[Node] = field(default_factory=list)
     conditions: list[Expr] = field(default_factory=list)
@@ -80,11 +81,30 @@ class BlockLowering:
         return node, relation
 
     def _nested(self, block: Block, e: exp.Expr) -> tuple[Node, Relation]:
-        raise Unsupported(
-            "a parenthesised join is not supported",
-            hint="Write it as a subquery.",
-            position=position(e),
-        )
+        """(a JOIN b ON ...), which is joined before what stands around it."""
+        if e.args.get("alias") is not None:
+            raise Unsupported(
+                "an alias of a join in brackets is not supported",
+                hint="Write it as a subquery: (SELECT ... FROM a JOIN b ON ...) AS t.",
+                position=position(e),
+            )
+        inner = Block(self.scope, start=len(self.scope.relations))
+        merged = len(self.scope.merged)
+        self._add(inner, e.this)
+        for join in e.args.get("joins") or ():
+            self._join(inner, join)
+        own = frozenset().union(*(ids(tree) for tree in inner.trees))
+        outside = any(not reads(part) <= own for part in inner.conditions)
+        if outside or (inner.start and len(self.scope.merged) > merged):
+            raise Unsupported(
+                "a join in brackets after another table takes ON with its own columns only",
+                hint="Write it as a subquery: JOIN (SELECT ... FROM a JOIN b ON ...) AS t ON ...",
+                position=position(e),
+            )
+        node = assemble(self.base.facts, inner.trees, inner.conditions)
+        block.trees.append(node)
+        found = self.scope.relations[inner.start :]
+        return node, Relation("", tuple(column for r in found for column in r.columns))
 
     def _introduce(self, relation: Relation, e: exp.Expr) -> None:
         if relation.alias and any(r.alias == relation.alias for r in self.scope.relations):
@@ -115,7 +135,7 @@ class BlockLowering:
             "global"
         ):
             raise Unsupported("this kind of join is not supported", position=position(join))
-        before = list(self.scope.relations)
+        before = self.scope.relations[block.start :]
         if _is_comma(join):
             block.first = len(before)
         node, relation = self._add(block, join.this)

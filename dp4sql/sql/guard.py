@@ -21,7 +21,8 @@ _LIST = frozenset({"this", "expressions"})
 _QUERY = frozenset({"with_", "order", "limit", "offset"})
 
 KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
-    exp.Select: _QUERY | {"expressions", "from_", "joins", "where", "group", "having", "distinct"},
+    exp.Select: _QUERY
+    | {"expressions", "from_", "joins", "where", "group", "having", "distinct", "windows"},
     **dict.fromkeys((exp.Union, exp.Intersect, exp.Except), _QUERY | _PAIR | {"distinct"}),
     exp.Subquery: _QUERY | {"this", "alias", "joins"},
     exp.Values: frozenset({"expressions", "alias"}),
@@ -37,15 +38,19 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Order: _LIST,
     exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
     exp.Limit: frozenset({"expression"}),
-    exp.Fetch: frozenset({"direction", "count"}),
+    exp.Fetch: frozenset({"direction", "count", "limit_options"}),
+    exp.LimitOptions: frozenset({"rows"}),
     exp.Anonymous: _LIST,
+    **dict.fromkeys(
+        (exp.ExplodingGenerateSeries, exp.GenerateSeries), frozenset({"start", "end", "step"})
+    ),
     exp.Kwarg: _PAIR,
     exp.Array: frozenset({"expressions"}),
     exp.Offset: frozenset({"expression"}),
     exp.Distinct: frozenset({"expressions", "on"}),
     exp.Alias: frozenset({"this", "alias"}),
     exp.Star: frozenset(),
-    exp.Column: frozenset({"this", "table"}),
+    exp.Column: frozenset({"this", "table", "db"}),
     exp.Identifier: frozenset({"this", "quoted"}),
     exp.Literal: frozenset({"this", "is_string"}),
     exp.Null: frozenset(),
@@ -96,9 +101,12 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     **dict.fromkeys((exp.ApproxQuantile, exp.Quantile), frozenset({"this", "quantile"})),
     **dict.fromkeys((exp.ApproxDistinct, exp.CountIf), _THIS),
     **dict.fromkeys((exp.WithinGroup, exp.Filter), _PAIR),
-    exp.Window: frozenset({"this", "partition_by", "order", "spec", "over"}),
+    exp.Window: frozenset({"this", "partition_by", "order", "spec", "over", "alias"}),
     exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
     **dict.fromkeys((exp.RowNumber, exp.Rank, exp.DenseRank), frozenset()),
+    **dict.fromkeys((exp.PercentRank, exp.CumeDist), frozenset()),
+    exp.Ntile: _THIS,
+    exp.NthValue: frozenset({"this", "offset"}),
     **dict.fromkeys((exp.Lag, exp.Lead), frozenset({"this", "offset", "default"})),
     **dict.fromkeys((exp.FirstValue, exp.LastValue), _THIS),
 }

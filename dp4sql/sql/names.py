@@ -44,8 +44,14 @@ def meant(close: str | None, what: str, known: Iterable[str]) -> str | None:
 
 @dataclass(slots=True)
 class Relation:
+    """An item of FROM. `schema` is that of a table without an alias, whose columns it may stand before."""
+
     alias: str
     columns: tuple[Named, ...]
+    schema: str = ""
+
+    def is_called(self, table: str, schema: str) -> bool:
+        return (not table or self.alias == table) and (not schema or self.schema == schema)
 
 
 @dataclass(slots=True)
@@ -59,21 +65,22 @@ class Scope:
 
     def resolve(self, column: exp.Column) -> Expr:
         name, table = fold(column.this), fold(column.args.get("table"))
+        schema = fold(column.args.get("db"))
         scope: Scope | None = self
         while scope is not None:
-            found = scope._find(name, table, column)
+            found = scope._find(name, table, schema, column)
             if found is not None:
                 return found
             scope = scope.outer
         raise self._unknown(name, table, column)
 
-    def _find(self, name: str, table: str, column: exp.Column) -> Expr | None:
+    def _find(self, name: str, table: str, schema: str, column: exp.Column) -> Expr | None:
         if not table and name in self.merged:
             return self.merged[name]
         hits = [
             named.col
             for relation in self.relations
-            if not table or relation.alias == table
+            if relation.is_called(table, schema)
             for named in relation.columns
             if named.name == name
         ]

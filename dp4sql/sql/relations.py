@@ -13,6 +13,7 @@ from dp4sql.sql.calls import Call, arguments, find
 from dp4sql.sql.lowered import Ctes, Lowered, renamed
 from dp4sql.sql.names import Named, Relation, Scope, fold, meant
 from dp4sql.sql.parse import nearest, position
+from dp4sql.sql.series import is_series, series
 
 if TYPE_CHECKING:
     from dp4sql.sql.lower import Lowering
@@ -51,6 +52,8 @@ class Relations:
         return Relation(name, renamed(query.columns, names, e))
 
     def _table(self, e: exp.Table, ctes: Ctes) -> tuple[Node, Relation]:
+        if is_series(e):
+            return self._series(e)
         if not isinstance(e.this, exp.Identifier):
             return self._call(e)
         for part in ("sample", "pivots", "version", "ordinality", "only"):
@@ -66,6 +69,16 @@ class Relations:
             relation = self._named_relation(query, e)
             return query.node, Relation(relation.alias or name, relation.columns)
         return self._base_table(e, name, db)
+
+    def _series(self, e: exp.Table) -> tuple[Node, Relation]:
+        """Its column is called as the series is, and that generate_series."""
+        type, values = series(e, self.base.plain(Scope(), {}))
+        alias = e.args.get("alias")
+        name = fold(alias.this) if alias is not None and alias.this else "generate_series"
+        named = (Named(name, self.base.fresh(name), type),)
+        node = Values(((named[0].id, type),), tuple((value,) for value in values))
+        relation = self._named_relation(Lowered(node, named), e)
+        return node, Relation(relation.alias or name, relation.columns)
 
     def _call(self, e: exp.Table) -> tuple[Node, Relation]:
         """A function in FROM. A CTE that is named twice still calls it once."""
@@ -119,7 +132,8 @@ class Relations:
             if alias_node is not None
             else []
         )
-        return scan, Relation(shown, renamed(named, names, e))
+        schema = "" if alias_node is not None else table.schema
+        return scan, Relation(shown, renamed(named, names, e), schema)
 
     def _values(self, e: exp.Values, ctes: Ctes) -> tuple[Node, Relation]:
         lowering = self.base.plain(Scope(), ctes)

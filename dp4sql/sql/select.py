@@ -20,6 +20,7 @@ from dp4sql.sql.lowered import Ctes, Lowered
 from dp4sql.sql.names import Named, Scope, fold, output_name
 from dp4sql.sql.parse import position
 from dp4sql.sql.types import untyped
+from dp4sql.sql.windows import named_windows
 
 Fix = Callable[[Expr, exp.Expr], Expr]
 
@@ -60,6 +61,7 @@ class SelectLowering:
 
     def _over(self, aggregates: Aggregates) -> Expressions:
         """Output expressions over `aggregates`."""
+        aggregates.windows = named_windows(self.e)
         lowering = self.base.expressions(self.scope, self.ctes, aggregates.hook)
         aggregates.outer = self.base.replacing(lowering, self.attached)
         return aggregates.outer
@@ -104,7 +106,8 @@ class SelectLowering:
 
     def _star(self, item: exp.Expr) -> list[tuple[str, exp.Expr]]:
         table = fold(item.args.get("table")) if isinstance(item, exp.Column) else ""
-        relations = [r for r in self.scope.relations if not table or r.alias == table]
+        schema = fold(item.args.get("db")) if isinstance(item, exp.Column) else ""
+        relations = [r for r in self.scope.relations if r.is_called(table, schema)]
         if not relations:
             raise SyntaxError_(
                 f'missing FROM-clause entry for table "{table}"', position=position(item)

@@ -1,0 +1,132 @@
+"""Window functions: over released rows, or rows that are public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from dp4sql.algebra.expr import Expr, Lit, Over
+from dp4sql.algebra.types import BIGINT, DOUBLE, INTEGER, Type
+from dp4sql.errors import SyntaxError_, Unsupported
+from dp4sql.sql.names import fold
+from dp4sql.sql.parse import nearest, position
+from dp4sql.sql.types import avg_type, sum_type
+
+if TYPE_CHECKING:
+    from dp4sql.sql.expressions import Expressions
+
+PLACES: Final[Mapping[type[exp.Expr], tuple[str, Type]]] = {
+    exp.RowNumber: ("row_number", BIGINT),
+    exp.Rank: ("rank", BIGINT),
+    exp.DenseRank: ("dense_rank", BIGINT),
+    exp.PercentRank: ("percent_rank", DOUBLE),
+    exp.CumeDist: ("cume_dist", DOUBLE),
+}
+AGGREGATES: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Count: "count",
+}
+OFFSETS: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Lag: "lag",
+    exp.Lead: "lead",
+    exp.FirstValue: "first_value",
+    exp.LastValue: "last_value",
+    exp.NthValue: "nth_value",
+}
+
+
+def parts(value: object) -> list[exp.Expr]:
+    if isinstance(value, list):
+        return value
+    return [value] if isinstance(value, exp.Expr) else []
+
+
+class Windows:
+    """Lowers a call with OVER. `lowering` lowers what it reads; `named` is the WINDOW clause."""
+
+    def __init__(self, lowering: Expressions, named: Mapping[str, exp.Window]) -> None:
+        self.lowering, self.named = lowering, named
+
+    def lower(self, e: exp.Window) -> Expr:
+        lower = self.lowering.lower
+        clauses = self._clauses(e)
+        order = tuple(
+            (lower(item.this), bool(item.args.get("desc")))
+            for part in parts(clauses.get("order"))
+            for item in part.expressions
+        )
+        partition = tuple(lower(part) for part in parts(clauses.get("partition_by")))
+        spec = clauses.get("spec")
+        frame = spec.sql(dialect="postgres") if isinstance(spec, exp.Expr) else None
+        op, args, type = self._function(e.this)
+        return Over(op, args, partition, order, frame, type, position(e))
+
+    def _clauses(self, e: exp.Window, inside: frozenset[str] = frozenset()) -> dict[str, object]:
+        """Those of the window that OVER names, and its own beside them."""
+        own = {key: e.args[key] for key in ("partition_by", "order", "spec") if e.args.get(key)}
+        if e.args.get("alias") is None:
+            return own
+        name = fold(e.args["alias"])
+        if name not in self.named or name in inside:
+            close = nearest(name, set(self.named) - inside)
+            raise SyntaxError_(
+                f'window "{name}" does not exist',
+                hint=f'Perhaps "{close}" was meant.' if close else None,
+                position=position(e),
+            )
+        return self._clauses(self.named[name], inside | {name}) | own
+
+    def _function(self, e: exp.Expr) -> tuple[str, tuple[Expr, ...], Type]:
+        if type(e) in PLACES:
+            name, result = PLACES[type(e)]
+            return name, (), result
+        if isinstance(e, exp.Ntile):
+            return "ntile", (self._count(e.this, e),), INTEGER
+        if isinstance(e, exp.Count) and isinstance(e.this, exp.Star):
+            return "count_star", (), BIGINT
+        if type(e) in AGGREGATES or type(e) in OFFSETS:
+            arg = self.lowering.lower(e.this)
+            op = AGGREGATES.get(type(e)) or OFFSETS[type(e)]
+            extra = tuple(
+                self.lowering.lower(e.args[key])
+                for key in ("offset", "default")
+                if e.args.get(key) is not None
+            )
+            return op, (arg, *extra), _type(op, arg.type)
+        raise Unsupported(
+            "this window function is not supported",
+            hint="Supported: the aggregates, ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, "
+            "FIRST_VALUE, LAST_VALUE, NTH_VALUE.",
+            position=position(e),
+        )
+
+    def _count(self, e: exp.Expr, at: exp.Expr) -> Expr:
+        found = self.lowering.coerce(self.lowering.lower(e), INTEGER)
+        if isinstance(found, Lit) and isinstance(found.value, int) and found.value > 0:
+            return found
+        raise Unsupported(
+            "NTILE needs a constant of 1 or more",
+            hint="For instance NTILE(4).",
+            position=position(at),
+        )
+
+
+def named_windows(e: exp.Select) -> dict[str, exp.Window]:
+    return {fold(window.this): window for window in e.args.get("windows") or ()}
+
+
+def _type(op: str, type: Type) -> Type:
+    match op:
+        case "sum":
+            return sum_type(type)
+        case "avg":
+            return avg_type(type)
+        case "count":
+            return BIGINT
+        case _:
+            return type
