@@ -272,6 +272,7 @@ REWRITES: Final[Mapping[str, str]] = {
     "mode": "The most frequent value: SELECT x, COUNT(*) FROM ... GROUP BY x ORDER BY 2 DESC LIMIT 1.",
     "corr": "Ask for AVG(x), AVG(y), AVG(x * y), STDDEV_POP(x) and STDDEV_POP(y): "
     "(AVG(x * y) - AVG(x) * AVG(y)) / (STDDEV_POP(x) * STDDEV_POP(y)).",
+    "grouping": "It tells the groups of ROLLUP, CUBE and GROUPING SETS apart.",
     "covar_pop": "It is AVG(x * y) - AVG(x) * AVG(y).",
     **dict.fromkeys(
         ("string_agg", "array_agg", "any_value", "first", "last"),

@@ -23,6 +23,7 @@ from dp4sql.algebra.types import (
     Type,
 )
 from dp4sql.errors import DatatypeMismatch, Unsupported
+from dp4sql.sql.composed import to_char, width_bucket
 from dp4sql.sql.operators import ANALYTIC, ROUNDING, TEXT_FUNCTIONS, unknown
 from dp4sql.sql.parse import position
 from dp4sql.sql.types import is_integer, is_number, untyped
@@ -62,6 +63,10 @@ class Functions:
                     [self.ex.lower(e.this), self.ex.lower(e.expression)], e, "NULLIF"
                 )
                 return Call("nullif", (a, b), a.type if not untyped(a) else kind_)
+            case exp.WidthBucket():
+                return width_bucket(self.ex, e)
+            case exp.TimeToStr():
+                return to_char(self.ex, e)
             case exp.Extract():
                 return self._extract(str(e.this.this).lower(), e.expression, e)
             case exp.TimestampTrunc() | exp.DateTrunc():

@@ -35,6 +35,8 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Join: frozenset({"this", "side", "kind", "on", "using", "method"}),
     **dict.fromkeys((exp.Where, exp.Having), _THIS),
     exp.Group: frozenset({"expressions"}),
+    **dict.fromkeys((exp.Rollup, exp.Cube, exp.GroupingSets), frozenset({"expressions"})),
+    exp.Grouping: frozenset({"expressions"}),
     exp.Order: _LIST,
     exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
     exp.Limit: frozenset({"expression"}),
@@ -83,6 +85,8 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Coalesce: _LIST,
     **dict.fromkeys((exp.Greatest, exp.Least), _LIST | {"ignore_nulls"}),
     exp.Nullif: _PAIR,
+    exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
+    exp.TimeToStr: frozenset({"this", "format"}),
     exp.Extract: _PAIR,
     **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc), frozenset({"this", "unit"})),
     exp.Concat: frozenset({"expressions", "safe", "coalesce"}),
@@ -125,9 +129,6 @@ REWRITES: Final[Mapping[str, str]] = {
     "locks": "Leave it out: dp4sql changes nothing and locks nothing.",
     "symmetric": "Write the lesser bound first.",
     "sample": "Leave it out: an answer from all rows needs no more noise.",
-    "grouping_sets": "Ask one query for each grouping.",
-    "rollup": "Ask one query for each grouping.",
-    "cube": "Ask one query for each grouping.",
 }
 """What to write instead of an argument that is refused, by its name."""
 

@@ -21,6 +21,7 @@ from dp4sql.sql.arrays import refuse
 from dp4sql.sql.calls import Call, Signature
 from dp4sql.sql.combined import Combined
 from dp4sql.sql.expressions import Expressions
+from dp4sql.sql.groupings import Absent, has_sets, spread
 from dp4sql.sql.guard import check
 from dp4sql.sql.lowered import Cte, Ctes, Lowered
 from dp4sql.sql.names import Named, Relation, Scope, fold
@@ -133,6 +134,8 @@ class Lowering:
                     return self._column(e, scope)
                 case exp.Parameter():
                     return self.parameter(e)
+                case Absent():
+                    return Lit(None, self.plain(scope, ctes).lower(e.this).type)
                 case exp.Any(this=exp.Parameter()):
                     return self.parameter(e.this, array=True)
                 case exp.Subquery() if isinstance(e.this, exp.Query):
@@ -173,6 +176,8 @@ class Lowering:
             case exp.Select():
                 from dp4sql.sql.select import SelectLowering
 
+                if has_sets(e):
+                    return self.query(spread(e), ctes, outer)
                 return SelectLowering(self, e, ctes, outer).lower()
             case _:
                 raise Unsupported(f"{type(e).__name__} is not a query", position=position(e))

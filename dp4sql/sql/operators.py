@@ -101,7 +101,6 @@ REWRITES: Final[Mapping[type[exp.Expr], str]] = {
     exp.Tuple: "Compare the columns one by one, joined by AND; count rows of SELECT DISTINCT a, b.",
     exp.Dot: "A function of dp4sql stands in FROM: SELECT * FROM dp4sql.certify(...).",
     exp.All: "Compare with the MAX or MIN of the subquery, or use NOT EXISTS.",
-    **dict.fromkeys((exp.Rollup, exp.Cube, exp.GroupingSets), "Ask one query for each grouping."),
 }
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from dp4sql.algebra.digits import held
-from dp4sql.algebra.expr import Col, Expr, reads, rewrite
+from dp4sql.algebra.expr import Call, Col, Expr, Lit, Over, reads, rewrite
 from dp4sql.algebra.nodes import Aggregate, Distinct, Node, Project, Select, Sort
-from dp4sql.algebra.types import TEXT
+from dp4sql.algebra.types import BIGINT, BOOLEAN, TEXT
 from dp4sql.errors import GroupingError, SyntaxError_, Unsupported
 from dp4sql.sql.aggregates import Aggregates, contains_aggregate
 from dp4sql.sql.attached import Attached
@@ -169,7 +169,8 @@ class SelectLowering:
         )
         if condition is not None:
             grouped = Select(grouped, condition)
-        return self._project(grouped, [(name, expr) for name, expr, _ in outputs], order)
+        first = self._on(outputs, lowering, over_groups)
+        return self._project(grouped, [(name, expr) for name, expr, _ in outputs], order, first)
 
     def _typed(self, expr: Expr) -> Expr:
         return self.plain.coerce(expr, TEXT) if untyped(expr) else expr
@@ -178,13 +179,6 @@ class SelectLowering:
         group = self.e.args.get("group")
         if group is None:
             return []
-        for clause in ("grouping_sets", "cube", "rollup", "totals", "all"):
-            if group.args.get(clause):
-                raise Unsupported(
-                    f"{clause.upper().replace('_', ' ')} is not supported",
-                    hint="Ask for each grouping in a query of its own.",
-                    position=position(group),
-                )
         found: list[tuple[str, Expr]] = []
         for item in group.expressions:
             name, expr = self._key(item, items)
@@ -218,7 +212,8 @@ class SelectLowering:
     ) -> Lowered:
         outputs = [(name, self._typed(lowering.lower(item)), item) for name, item in items]
         order = self._order_items(items, outputs, lowering, lambda expr, _: expr)
-        return self._project(node, [(name, expr) for name, expr, _ in outputs], order)
+        first = self._on(outputs, lowering, fix)
+        return self._project(node, [(name, expr) for name, expr, _ in outputs], order, first)
 
     def _order_items(
         self,
@@ -252,17 +247,20 @@ class SelectLowering:
         return None
 
     def _project(
-        self, node: Node, outputs: list[tuple[str, Expr]], order: list[tuple[Expr, bool, bool]]
+        self,
+        node: Node,
+        outputs: list[tuple[str, Expr]],
+        order: list[tuple[Expr, bool, bool]],
+        first: tuple[Expr, ...],
     ) -> Lowered:
+        """`first`: the keys of DISTINCT ON."""
         projected: dict[str, Expr] = {}
         named = [self._output(name, expr, projected) for name, expr in outputs]
         shown = tuple(projected.items())
         keys = [self._sort_key(expr, projected, desc, nulls) for expr, desc, nulls in order]
         distinct = self.e.args.get("distinct")
         if distinct is not None and distinct.args.get("on"):
-            raise Unsupported(
-                "DISTINCT ON is not supported", hint="Use GROUP BY.", position=position(distinct)
-            )
+            return self._first_of_each(node, outputs, order, first)
         hidden = len(projected) > len(shown)
         if distinct is not None and hidden:
             raise SyntaxError_(
@@ -277,6 +275,39 @@ class SelectLowering:
         if hidden:
             result = Project(result, tuple((id, Col(id, held(expr))) for id, expr in shown))
         return Lowered(result, tuple(named))
+
+    def _first_of_each(
+        self,
+        node: Node,
+        outputs: list[tuple[str, Expr]],
+        order: list[tuple[Expr, bool, bool]],
+        keys: tuple[Expr, ...],
+    ) -> Lowered:
+        """DISTINCT ON (keys): in the order of the statement the first row of each."""
+        projected: dict[str, Expr] = {}
+        named = [self._output(name, expr, projected) for name, expr in outputs]
+        shown = tuple((id, Col(id, held(expr))) for id, expr in projected.items())
+        sort = [self._sort_key(expr, projected, desc, nulls) for expr, desc, nulls in order]
+        place = self.base.fresh("place")
+        by = tuple((expr, desc) for expr, desc, _ in order)
+        at = position(self.e.args["distinct"])
+        projected[place] = Over("row_number", (), keys, by, None, BIGINT, at)
+        first = Call("=", (Col(place, BIGINT), Lit(1, BIGINT)), BOOLEAN)
+        result: Node = Select(Project(node, tuple(projected.items())), first)
+        if sort:
+            result = Sort(result, tuple(sort))
+        return Lowered(Project(self.base.limited(result, self.e), shown), tuple(named))
+
+    def _on(
+        self, outputs: Sequence[tuple[str, Expr, exp.Expr]], lowering: Expressions, fix: Fix
+    ) -> tuple[Expr, ...]:
+        """The keys of DISTINCT ON: output names, positions or expressions."""
+        distinct = self.e.args.get("distinct")
+        on = distinct.args.get("on") if distinct is not None else None
+        items = on.expressions if isinstance(on, exp.Tuple) else [on] if on is not None else []
+        return tuple(
+            self._order_expr(item, outputs) or fix(lowering.lower(item), item) for item in items
+        )
 
     def _output(self, name: str, expr: Expr, projected: dict[str, Expr]) -> Named:
         id = (

@@ -33,8 +33,8 @@ def series(e: exp.Expr, lowering: Expressions) -> tuple[Type, tuple[Value, ...]]
     )
     like = start.type if isinstance(start, Lit) and start.type.kind != "unknown" else TIMESTAMP
     bounds = [lowering.coerce(x, like) for x in (start, stop) if x is not None]
-    step = lowering.coerce(step, INTERVAL) if step is not None else Lit(1, INTEGER)
-    given = [part.value for part in (*bounds, step) if isinstance(part, Lit)]
+    by = lowering.coerce(step, INTERVAL) if step is not None else Lit(1, INTEGER)
+    given = [part.value for part in (*bounds, by) if isinstance(part, Lit)]
     if len(given) != 3:
         raise Unsupported(
             "generate_series takes constants only",
@@ -46,18 +46,23 @@ def series(e: exp.Expr, lowering: Expressions) -> tuple[Type, tuple[Value, ...]]
 
 
 def _typed(given: list[Value], at: exp.Expr) -> tuple[Type, tuple[Value, ...]]:
-    match given:
-        case [int() as first, int() as last, int() as by] if by:
-            type = BIGINT if max(abs(first), abs(last)) >= 2**31 else INTEGER
-            return type, _listed(iter(range(first, last + (1 if by > 0 else -1), by)), at)
-        case [datetime.date() as start, datetime.date() as stop, Interval_() as step]:
-            return TIMESTAMP, _listed(_moments(_moment(start), _moment(stop), step, at), at)
-        case _:
-            raise Unsupported(
-                "generate_series goes from a whole number to another, or from a date to another by an interval",
-                hint="For instance generate_series(DATE '2024-01-01', DATE '2024-12-01', INTERVAL '1 month').",
-                position=position(at),
-            )
+    first, last, by = given
+    if isinstance(first, int) and isinstance(last, int) and isinstance(by, int) and by:
+        type = BIGINT if max(abs(first), abs(last)) >= 2**31 else INTEGER
+        return type, _listed(iter(range(first, last + (1 if by > 0 else -1), by)), at)
+    if not isinstance(first, datetime.date) or not isinstance(last, datetime.date):
+        raise _neither(at)
+    if not isinstance(by, Interval_):
+        raise _neither(at)
+    return TIMESTAMP, _listed(_moments(_moment(first), _moment(last), by, at), at)
+
+
+def _neither(at: exp.Expr) -> Unsupported:
+    return Unsupported(
+        "generate_series goes from a whole number to another, or from a date to another by an interval",
+        hint="For instance generate_series(DATE '2024-01-01', DATE '2024-12-01', INTERVAL '1 month').",
+        position=position(at),
+    )
 
 
 def _moment(value: datetime.date) -> datetime.datetime:

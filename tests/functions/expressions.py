@@ -104,6 +104,9 @@ extract(second from ts) | extract(epoch from ts) | extract(year from tz) | extra
 date_trunc('year', ts) | date_trunc('month', ts) | date_trunc('day', ts) | date_trunc('week', ts)
 date_trunc('quarter', ts) | date_trunc('hour', ts) | date_trunc('minute', ts) | date_trunc('second', ts)
 date_trunc('month', tz)
+to_char(day, 'YYYY-MM') | to_char(ts, 'YYYY-MM-DD HH24:MI:SS') | to_char(day, 'YYYYMMDD HH24')
+width_bucket(i, 0, 100, 7) | width_bucket(i, -10, 5, 3) | width_bucket(n, -10, 50.5, 4) | width_bucket(j, 2, 3, 1)
+width_bucket(d, -1, 2.5, 7) | width_bucket(s, -3, 4, 7)
 day + 1 | day - 1 | day + i | 1 + day | day - day2 | day + interval '1 month' | day + interval '1 day'
 ts + interval '90 minutes' | tz + interval '1 day' | day + interval '3' month | day + s | day - i
 day + interval '1 month 2 days' | day2 + 1 | ts::date + 1 | '2000-01-01'::date + 5
