@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dp4sql.mechanisms.explain import MeasurementReport, noise, report, short
-from dp4sql.mechanisms.stages import Plan, Price
+from dp4sql.mechanisms.measure import Column
+from dp4sql.mechanisms.stages import Plan, Price, Release
 from dp4sql.policy.labels import PolicySet
 from dp4sql.settings import Settings
 
 
 def noise_notices(plan: Plan, cost: Price) -> tuple[str, ...]:
-    """Scale and interval of each noisy column."""
+    """Scale and interval of each noisy column, each measurement of several columns once."""
     names = {c.id: c.name for c in plan.columns}
     found = []
     for stage, release in plan.releases():
-        for column in release.built:
-            name = names.get(column.agg.id)
-            for i in column.measurements:
-                r = report(release.measurements[i], cost.scales[stage, i])
-                if r.scale:
-                    shown = f"{_shown(name, len(column.measurements), r)}: {noise(r)}"
-                    found.append(shown + _decided(column.agg.function, r))
+        for i, columns in _shares(release):
+            r = report(release.measurements[i], cost.scales[stage, i])
+            if r.scale:
+                shown = (
+                    f"{_shown([names.get(c.agg.id) for c in columns], columns[0], r)}: {noise(r)}"
+                )
+                found.append(shown + _decided(columns[0].agg.function, r))
     return tuple(dict.fromkeys(found))
+
+
+def _shares(release: Release) -> Iterator[tuple[int, list[Column]]]:
+    """Each measurement with the columns that it is a part of; apart from those that it is the whole of."""
+    parts: dict[int, list[Column]] = {}
+    for column in release.built:
+        whole = len(column.measurements) == 1
+        for i in column.measurements:
+            if whole:
+                yield i, [column]
+            else:
+                parts.setdefault(i, []).append(column)
+    yield from parts.items()
 
 
 def _decided(function: str, r: MeasurementReport) -> str:
@@ -35,11 +49,16 @@ def _decided(function: str, r: MeasurementReport) -> str:
             return ""
 
 
-def _shown(name: str | None, measurements: int, r: MeasurementReport) -> str:
-    """The output column, or what an aggregate that is in none of them measures."""
-    if name is None:
+def _shown(names: Sequence[str | None], column: Column, r: MeasurementReport) -> str:
+    """The output columns, or what an aggregate that is in none of them measures."""
+    known = list(dict.fromkeys(name for name in names if name is not None))
+    if not known:
         return r.sql
-    return name if measurements == 1 else f"{name}, its {r.kind.replace('_', ' of ')}"
+    if len(column.measurements) == 1:
+        return known[0]
+    whose = "its" if len(known) == 1 else "their"
+    listed = f"{', '.join(known[:-1])} and {known[-1]}" if len(known) > 1 else known[0]
+    return f"{listed}, {whose} {r.kind.replace('_', ' of ')}"
 
 
 def clamp_notices(plan: Plan, settings: Settings) -> tuple[str, ...]:
