@@ -128,15 +128,6 @@ class Attached:
 
     # ------------------------------------------------------------ correlated scalars
 
-    def _matching(self, node: Node, keys: tuple[str, ...]) -> Node:
-        """Without the group of NULL, which no row is equal to: there may be no end to it."""
-        facts = self.base.facts.columns(node)
-        tests = (
-            Call("is null", (Col(k, facts[k].type),), BOOLEAN) for k in keys if facts[k].nullable
-        )
-        parts = tuple(Call("not", (test,), BOOLEAN) for test in tests)
-        return Select(node, conjunction(parts)) if parts else node
-
     def _grouped(self, node: Node, e: exp.Subquery) -> tuple[Node, Expr]:
         query = e.this
         no_limit(query)
@@ -162,7 +153,6 @@ class Attached:
         value = self.base.expressions(select.scope, self.ctes, aggregates.hook).lower(item)
         types = dict(columns(right))
         keys = tuple(dict.fromkeys(b for _, b in link.pairs))
-        right = self._matching(right, keys)
         projected = {key: Col(key, types[key]) for key in keys} | dict(aggregates.arguments)
         grouped = Aggregate(Project(right, tuple(projected.items())), keys, tuple(aggregates.aggs))
         joined = Join(node, grouped, "left", link.pairs, correlated=True)

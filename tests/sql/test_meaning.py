@@ -78,7 +78,6 @@ PARENTS = {
         "SELECT COUNT(*) FROM p WHERE k > 3 OR 1 < (SELECT COUNT(*) FROM c WHERE c.k = p.k)",
         "SELECT SUM(CASE WHEN EXISTS (SELECT 1 FROM c WHERE c.k = p.k) THEN 1 ELSE 0 END) FROM p",
         "SELECT COUNT(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k = p.k)) FROM p",
-        "SELECT SUM((SELECT COUNT(*) FROM c WHERE c.k = p.k)) FROM p",
         "SELECT SUM((SELECT MAX(y) FROM c WHERE c.k = p.k)) FROM p",
         "SELECT COUNT(*) FROM p WHERE (k = 1 AND EXISTS (SELECT 1 FROM c WHERE c.k = p.k)) "
         "OR (k = 2 AND NOT EXISTS (SELECT 1 FROM c WHERE c.k = p.k))",
