@@ -98,7 +98,7 @@ class Motifs(Shapes):
         if self.rng.random() < 0.6:
             return test
         self.blocks.tags.add("EXISTS or IN beside OR")
-        return f"({self._predicate(over)} OR {test})"
+        return f"({self.predicate(over)} OR {test})"
 
     def listed(self) -> Block:
         """Parents in, or not in, the list of what the children refer to; or the other way round."""
