@@ -76,7 +76,9 @@ class Windows:
             close = nearest(name, set(self.named) - inside)
             raise SyntaxError_(
                 f'window "{name}" does not exist',
-                hint=f'Perhaps "{close}" was meant.' if close else None,
+                hint=f'Perhaps "{close}" was meant.'
+                if close
+                else f"WINDOW {name} AS (...) at the end of the SELECT defines it.",
                 position=position(e),
             )
         return self._clauses(self.named[name], inside | {name}) | own
