@@ -13,7 +13,7 @@ from typing import TypeAlias
 from .blocks import Block, Blocks
 from .expressions import Scope, Var
 from .joins import Relation, equal
-from .shapes import Shapes, distinct, named, table_of
+from .shapes import Shapes, table_of
 from .world import Policy, World
 
 ALIKE = 0.3
@@ -45,7 +45,6 @@ class Meetings(Shapes):
             self.met,
             self.grouped_by_key,
             self.met_again,
-            self.met_summary,
             self.listed,
             self.unlisted,
         )
@@ -104,22 +103,6 @@ class Meetings(Shapes):
         on = " AND ".join(equal(pairs)) or "TRUE"
         text = f"{self.private_side.text} JOIN {before.text} ON {on}"
         return Block(text, (*self.private_side.columns, *before.columns), ())
-
-    def met_summary(self, pair: Pair) -> Block:
-        """Private rows meet a table's groups, or its distinct rows, on one of several columns."""
-        a, b = pair
-        others = [var for var in self.public.columns if var.name != a.name]
-        keys = (a, *self.rng.sample(others, min(len(others), self.rng.choice((1, 1, 2)))))
-        if self.rng.random() < 0.5:
-            text, columns = self.grouped(self.public.text, keys, self.public)
-        else:
-            self.blocks.tags.add("DISTINCT subquery")
-            text, columns = distinct(self.public, keys)
-        self.blocks.tags |= {"JOIN", "join of a subquery", "general equi-join"}
-        some = self.blocks.named(f"({text})", columns)
-        on = f"{b.text} = {named(some, a.name).text}"
-        scope = (*self.private_side.columns, *some.columns)
-        return Block(f"{self.private_side.text} JOIN {some.text} ON {on}", scope, ())
 
     def listed(self, pair: Pair) -> Block:
         """Rows of one table whose value the other has, or has not; many rows may have the same."""

@@ -59,7 +59,6 @@ class Motifs(Shapes):
             self.counted,
             self.counted,
             self.paired,
-            self.paired,
             self.regrouped,
             self.regrouped,
         )
@@ -188,16 +187,14 @@ class Motifs(Shapes):
         return self.outside(text, columns, columns[-2:])
 
     def paired(self) -> Block:
-        """Children with their parents, grouped by the parent and a column of the child that is seldom alike,
-        but that may be NULL in many."""
+        """Children with their parents, grouped by the parent and a column of the child that is seldom alike."""
         on = " AND ".join(equal(self._along(self.child, self.parent))) or "TRUE"
         table = self.blocks.world.tables[table_of(self.parent)]
         keys = tuple(var for var in self.parent.columns if var.name in table.key)
         declared = {columns for columns, _ in self.link.child.frequencies}
         seldom = [var for var in self.child.columns if (var.name,) in declared]
         names = {var.name for var in keys}
-        seldom = [var for var in seldom if var.name not in names]
-        more = self.rng.choice([var for var in seldom if var.nullable] or seldom or [None])
+        more = self.rng.choice([v for v in seldom if v.name not in names] or [None])
         self.blocks.tags.add("JOIN")
         text, columns = self.grouped(
             f"{self.parent.text} JOIN {self.child.text} ON {on}",

@@ -56,12 +56,15 @@ def hunt(mutation: Mutation, seconds: float, seed: int) -> str:
     def found(tally: Tally) -> list[str]:
         return tally.troubles if mutation.shows_in_answers else tally.violations
 
-    tally = campaign(
-        seed,
-        lambda tally: time.process_time() < seconds and not found(tally),
-        shrinking=False,
-        confirmed=1.0 if mutation.shows_in_answers else CONFIRMED,
-    )
+    try:
+        tally = campaign(
+            seed,
+            lambda tally: time.process_time() < seconds and not found(tally),
+            shrinking=False,
+            confirmed=1.0 if mutation.shows_in_answers else CONFIRMED,
+        )
+    except ValueError as crash:  # A range whose ends are swapped, say: a soak ends there, too.
+        return f"{'killed':9}{time.process_time():7.1f} s by {crash}"
     verdict = "killed" if found(tally) else "SURVIVED"
     return f"{verdict:9}{time.process_time():7.1f} s {tally.tried:6} queries"
 

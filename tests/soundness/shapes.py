@@ -53,18 +53,10 @@ class Shapes:
 
 def everything(relation: Relation) -> tuple[str, Scope]:
     """Every column and the source, for a SELECT, and what columns it has then."""
-    return _some(relation, relation.columns)
-
-
-def distinct(relation: Relation, columns: Scope) -> tuple[str, Scope]:
-    """Text and columns of a SELECT DISTINCT."""
-    text, made = _some(relation, columns)
-    return f"SELECT DISTINCT {text}", made
-
-
-def _some(relation: Relation, columns: Scope) -> tuple[str, Scope]:
-    pieces = ", ".join(f"{var.text} AS {var.name}" for var in columns)
-    return f"{pieces} FROM {relation.text}", tuple(replace(v, relation="") for v in columns)
+    pieces = ", ".join(f"{var.text} AS {var.name}" for var in relation.columns)
+    return f"{pieces} FROM {relation.text}", tuple(
+        replace(v, relation="") for v in relation.columns
+    )
 
 
 def named(relation: Relation, name: str) -> Var:
