@@ -129,9 +129,9 @@ class Deriver:
         for expr in exprs:
             if below.terms and (window := _window(expr)) is not None:
                 raise Unsupported(
-                    "a window function over private rows has no finite bound: one row can move all others",
-                    hint="Aggregate first and apply the window function to the result, "
-                    "as in SUM(COUNT(*)) OVER ().",
+                    "a window function or DISTINCT ON over private rows has no finite bound: one row can "
+                    "move all others",
+                    hint="Aggregate first (GROUP BY) and apply it to the result, as in SUM(COUNT(*)) OVER ().",
                     position=window.at,
                 )
             if uses(expr, Scalar):

@@ -86,7 +86,7 @@ def test_private_tables_stay_private_beside_a_call(pipeline):
     call = "dp4sql.release_profile(entity => 'c1')"
     for sql in (
         f"SELECT c.mood FROM cat c JOIN {call} r ON r.field = 'mood'",
-        f"SELECT COUNT(*) FROM cat WHERE toy IN (SELECT value FROM {call})",
+        f"SELECT COUNT(*) FROM cat WHERE mood IN (SELECT value FROM {call})",
     ):
         with pytest.raises(Refused):
             ask(pipeline, sql)
@@ -397,7 +397,7 @@ def test_unknown_functions_and_domains(pipeline):
         ask(pipeline, "SELECT * FROM dp4sql.relese_profile(entity => 'c1')")
     assert "dp4sql.release_profile" in caught.value.hint
     with pytest.raises(UndefinedFunction):
-        ask(pipeline, "SELECT * FROM generate_series(1, 2)")
+        ask(pipeline, "SELECT * FROM generate_subscripts(1, 2)")
     with pytest.raises(InvalidParameter, match='no domain "moods"'):
         ask(pipeline, "SELECT * FROM dp4sql.public_domain('moods')")
 

@@ -75,7 +75,6 @@ CASES = [
             "3 < (SELECT COUNT(*) FROM enrollment e WHERE e.uid = s.uid LIMIT 0)": "Leave it out",
         }.items()
     ),
-    ("SELECT major, COUNT(*) FROM student GROUP BY ROLLUP (major)", "0A000", "one query for each"),
     (
         "SELECT COUNT(*) FROM enrollment WHERE grade > ALL (SELECT amount FROM scholarship)",
         "0A000",
@@ -128,7 +127,6 @@ CASES = [
             "3 < (SELECT COUNT(*) FROM enrollment e WHERE e.uid = s.uid LIMIT 0)": "Leave it out",
         }.items()
     ),
-    ("SELECT major, COUNT(*) FROM student GROUP BY ROLLUP (major)", "0A000", ""),
 ]
 
 
@@ -176,5 +174,5 @@ def test_what_the_parser_adds_without_being_asked_is_refused() -> None:
 
 
 def test_a_function_in_from_is_refused_by_its_name() -> None:
-    with pytest.raises(Dp4sqlError, match="function generate_series does not exist in FROM"):
-        dp4sql.explain(POLICY, "SELECT COUNT(*) FROM student, generate_series(1, 3) s(n)")
+    with pytest.raises(Dp4sqlError, match="function generate_subscripts does not exist in FROM"):
+        dp4sql.explain(POLICY, "SELECT COUNT(*) FROM student, generate_subscripts(1, 3) s(n)")
