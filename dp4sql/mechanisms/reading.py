@@ -14,7 +14,7 @@ from dp4sql.infer.ranges import Fact
 from dp4sql.mechanisms.holding import firm
 from dp4sql.mechanisms.measure import decimal
 from dp4sql.mechanisms.stages import Release
-from dp4sql.mechanisms.summing import added, measured, steps
+from dp4sql.mechanisms.summing import Summing, steps
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.numbers import finite
 from dp4sql.sql.render import Block, Renderer
@@ -85,6 +85,7 @@ class Read:
     keys: list[str]
     measured: dict[int, str]
     block: Block
+    summing: Summing
 
     @property
     def items(self) -> list[str]:
@@ -98,12 +99,13 @@ class Read:
 def _read(release: Release, facts: Facts, renderer: Renderer) -> Read:
     block = renderer.block(release.node.child)
     names = block.beneath | block.names
+    summing = Summing(release.node, facts, renderer, names)
     found = {
-        i: measured(m.quantity, release.node, facts, renderer, names)
+        i: summing.measured(m.quantity)
         for i, m in enumerate(release.measurements)
         if m.quantity.kind != "rank"
     }
-    return Read(_keys(release, renderer, block), found, block)
+    return Read(_keys(release, renderer, block), found, block, summing)
 
 
 def _keys(release: Release, renderer: Renderer, block: Block) -> list[str]:
@@ -123,7 +125,7 @@ def _select(items: Sequence[str], keys: int, source: str, where: Sequence[str]) 
 def _grouped(release: Release, facts: Facts, renderer: Renderer) -> str:
     """The groups that have rows."""
     found = _read(release, facts, renderer)
-    clamped = _clamped(release, facts) if _of_one_table(release) else []
+    clamped = _clamped(release, found.summing) if _of_one_table(release) else []
     if renderer.dialect.name == "duckdb" and clamped and all(map(_is_column, clamped)):
         return _in_two(found, clamped, renderer)
     return found.select(found.items)
@@ -161,10 +163,10 @@ def _of_one_table(release: Release) -> bool:
     }
 
 
-def _clamped(release: Release, facts: Facts) -> list[Call]:
+def _clamped(release: Release, summing: Summing) -> list[Call]:
     """What is clamped in the sums of a release, each once."""
     sums = [m.quantity for m in release.measurements if m.quantity.kind == "sum"]
-    parts = (part for q in sums for part in walk(added(q, release.node, facts)))
+    parts = (part for q in sums for part in walk(summing.added(q)))
     return [*{p: None for p in parts if isinstance(p, Call) and p.op == "held in"}]
 
 

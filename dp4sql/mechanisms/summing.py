@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -22,24 +22,84 @@ from dp4sql.sql.numbers import finite
 from dp4sql.sql.render import Renderer
 
 
-def measured(
-    q: Quantity, node: Aggregate, facts: Facts, renderer: Renderer, names: Mapping[str, str]
-) -> str:
-    if q.kind == "count":
-        return "COUNT(*)" if q.arg is None else f"COUNT({names[q.arg]})"
-    assert q.arg is not None
-    if q.kind == "count_distinct":
-        return f"COUNT(DISTINCT {names[q.arg]})"
-    if q.kind in ("count_true", "count_false"):
-        test = "IS TRUE" if q.kind == "count_true" else "IS FALSE"
-        return f"COUNT(CASE WHEN {names[q.arg]} {test} THEN 1 END)"
-    type = dict(columns(node.child))[q.arg]
-    if q.kind == "sum_squares":
-        squared = _squared(q, type, node, facts, renderer, names)
-        return f"SUM({renderer.dialect.summed(squared)})"
-    if _is_shifted(q):
-        return _shifted(q, type, node, facts, renderer, names)
-    return _summed(q, type, node, facts, renderer, names)
+@dataclass(frozen=True, slots=True)
+class Summing:
+    """Where a release adds up: over rows of `node.child`, whose columns are `names` in SQL."""
+
+    node: Aggregate
+    facts: Facts
+    renderer: Renderer
+    names: Mapping[str, str]
+
+    def measured(self, q: Quantity) -> str:
+        if q.kind == "count":
+            return "COUNT(*)" if q.arg is None else f"COUNT({self.names[q.arg]})"
+        assert q.arg is not None
+        if q.kind == "count_distinct":
+            return f"COUNT(DISTINCT {self.names[q.arg]})"
+        if q.kind in ("count_true", "count_false"):
+            test = "IS TRUE" if q.kind == "count_true" else "IS FALSE"
+            return f"COUNT(CASE WHEN {self.names[q.arg]} {test} THEN 1 END)"
+        if q.kind == "sum_squares":
+            return f"SUM({self.renderer.dialect.summed(self._squared(q))})"
+        if _is_shifted(q):
+            return self._shifted(q)
+        return self._summed(q)
+
+    def added(self, q: Quantity) -> Expr:
+        """What each row adds to a sum, as the engine computes it."""
+        plain = _uncentred(q) if _is_shifted(q) else q
+        return summand(plain, self._type(q), self.node, self.facts)
+
+    def _type(self, q: Quantity) -> Type:
+        assert q.arg is not None
+        return dict(columns(self.node.child))[q.arg]
+
+    def _text(self, value: Expr) -> str:
+        return self.renderer.expr(value, self.names)
+
+    def _shifted(self, q: Quantity) -> str:
+        """SUM(x) - center * COUNT(x): engines compute equal aggregates once, and SUM(x) may stand there too."""
+        type, total = self._type(q), self._summed(_uncentred(q))
+        # Each row that adds to the sum is counted; a NULL that adds nothing there is the centred 0.
+        value = self.added(q)
+        counted = "*" if firm(value) else self._text(value)
+        if exact_sum(q, type) and type.kind == "numeric":
+            step = f"CAST({decimal(q.center):f} AS DECIMAL(18,{type.scale}))"
+            return f"{total} - {step} * CAST(COUNT({counted}) AS DECIMAL(19,0))"
+        whole = q.center / q.unit
+        huge = self.renderer.dialect.huge
+        return f"{total} - ({whole.numerator}) * CAST(COUNT({counted}) AS {huge})"
+
+    def _summed(self, q: Quantity) -> str:
+        type, dialect = self._type(q), self.renderer.dialect
+        value = self._text(summand(q, type, self.node, self.facts))
+        word = "SUM(DISTINCT " if q.kind == "sum_distinct" else "SUM("
+        exact = held(q, self.node, self.facts)
+        doubled = exact is None and exact_sum(q, type) and _is_double(q, type, self.node)
+        if doubled and _reach(q) < 2**50:
+            # Casts of doubles to decimals are slow. Whole steps are exact below 2^53, and so is the way back.
+            scale = type.scale or 0
+            total = f"{word}{dialect.summed(_on_grid(q, type, value, dialect))})"
+            step = f"CAST({decimal(q.unit):f} AS DECIMAL({scale},{scale}))"
+            return f"CAST({total} AS DECIMAL({38 - scale},0)) * {step}"
+        placed = exact is not None and _on_its_grid(exact, type, dialect)
+        return f"{word}{_gridded(q, type, value, dialect, placed=placed)})"
+
+    def _squared(self, q: Quantity) -> str:
+        """(x - center)^2 in whole steps: the value is put on the grid first, then squared exactly."""
+        type, reach = self._type(q), math.isqrt(q.high)
+        if reach >= 2**31:
+            raise Refused(
+                "the range of a variance is too wide for its unit",
+                hint="Declare a coarser unit for the column.",
+            )
+        if not exact_sum(q, type):
+            _check_grid(q, reach)
+        base = replace(q, kind="sum", low=-reach, high=reach)
+        value = self._text(summand(base, type, self.node, self.facts))
+        whole = _on_grid(q, type, value, self.renderer.dialect)
+        return f"{whole} * {whole}"
 
 
 def steps(q: Quantity, type: Type | None, total: str) -> str:
@@ -57,37 +117,9 @@ def _has_places(q: Quantity, type: Type) -> bool:
     return q.kind != "sum_squares" and q.unit != 1 and exact_sum(q, type)
 
 
-def added(q: Quantity, node: Aggregate, facts: Facts) -> Expr:
-    """What each row adds to a sum, as the engine computes it."""
-    assert q.arg is not None
-    plain = _uncentred(q) if _is_shifted(q) else q
-    return summand(plain, dict(columns(node.child))[q.arg], node, facts)
-
-
 def _is_shifted(q: Quantity) -> bool:
     centred = q.kind == "sum" and q.center and q.low <= 0 <= q.high
     return bool(centred) and _reach(_uncentred(q)) < 10**17
-
-
-def _shifted(
-    q: Quantity,
-    type: Type,
-    node: Aggregate,
-    facts: Facts,
-    renderer: Renderer,
-    names: Mapping[str, str],
-) -> str:
-    """SUM(x) - center * COUNT(x): engines compute equal aggregates once, and SUM(x) may stand there too."""
-    plain = _uncentred(q)
-    total = _summed(plain, type, node, facts, renderer, names)
-    # Each row that adds to the sum is counted; a NULL that adds nothing there is the centred 0.
-    value = added(q, node, facts)
-    counted = "*" if firm(value) else renderer.expr(value, names)
-    if exact_sum(q, type) and type.kind == "numeric":
-        step = f"CAST({decimal(q.center):f} AS DECIMAL(18,{type.scale}))"
-        return f"{total} - {step} * CAST(COUNT({counted}) AS DECIMAL(19,0))"
-    whole = q.center / q.unit
-    return f"{total} - ({whole.numerator}) * CAST(COUNT({counted}) AS {renderer.dialect.huge})"
 
 
 def _uncentred(q: Quantity) -> Quantity:
@@ -98,27 +130,6 @@ def _uncentred(q: Quantity) -> Quantity:
     return replace(
         q, center=Fraction(0), low=q.low + shift.numerator, high=q.high + shift.numerator
     )
-
-
-def _summed(
-    q: Quantity,
-    type: Type,
-    node: Aggregate,
-    facts: Facts,
-    renderer: Renderer,
-    names: Mapping[str, str],
-) -> str:
-    value = renderer.expr(summand(q, type, node, facts), names)
-    word = "SUM(DISTINCT " if q.kind == "sum_distinct" else "SUM("
-    exact = held(q, node, facts)
-    if exact is None and exact_sum(q, type) and _is_double(q, type, node) and _reach(q) < 2**50:
-        # Casts of doubles to decimals are slow. Whole steps are exact below 2^53, and so is the way back.
-        scale = type.scale or 0
-        total = f"{word}{renderer.dialect.summed(_on_grid(q, type, value, renderer.dialect))})"
-        step = f"CAST({decimal(q.unit):f} AS DECIMAL({scale},{scale}))"
-        return f"CAST({total} AS DECIMAL({38 - scale},0)) * {step}"
-    placed = exact is not None and _on_its_grid(exact, type, renderer.dialect)
-    return f"{word}{_gridded(q, type, value, renderer.dialect, placed=placed)})"
 
 
 def _on_its_grid(value: Held, type: Type, dialect: Dialect) -> bool:
@@ -138,29 +149,6 @@ def _is_double(q: Quantity, type: Type, node: Aggregate) -> bool:
 
 def _reach(q: Quantity) -> int:
     return max(abs(q.low), abs(q.high))
-
-
-def _squared(
-    q: Quantity,
-    type: Type,
-    node: Aggregate,
-    facts: Facts,
-    renderer: Renderer,
-    names: Mapping[str, str],
-) -> str:
-    """(x - center)^2 in whole steps: the value is put on the grid first, then squared exactly."""
-    reach = math.isqrt(q.high)
-    if reach >= 2**31:
-        raise Refused(
-            "the range of a variance is too wide for its unit",
-            hint="Declare a coarser unit for the column.",
-        )
-    if not exact_sum(q, type):
-        _check_grid(q, reach)
-    base = replace(q, kind="sum", low=-reach, high=reach)
-    value = renderer.expr(summand(base, type, node, facts), names)
-    whole = _on_grid(q, type, value, renderer.dialect)
-    return f"{whole} * {whole}"
 
 
 def _on_grid(q: Quantity, type: Type, value: str, dialect: Dialect) -> str:
