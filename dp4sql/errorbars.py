@@ -46,7 +46,7 @@ from dp4sql.postprocess import (
     scratch_type,
     table,
 )
-from dp4sql.rows import OutputColumn, Row, listed
+from dp4sql.rows import OutputColumn, Row, Where, listed, taken
 from dp4sql.settings import Settings
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.render import Renderer
@@ -142,9 +142,8 @@ class Answer:
         return rows, widths
 
     def _all_widened(self, rows: Rows, widths: Widths) -> Rows:
-        def part(where: slice) -> list[Row]:
-            places = range(len(rows))[where]
-            pairs = zip(rows[where], places, strict=True)
+        def part(where: Where) -> list[Row]:
+            pairs = zip(taken(rows, where), taken(range(len(rows)), where), strict=True)
             return [self._widened(row, n, widths) for row, n in pairs]
 
         return built(len(rows), part)

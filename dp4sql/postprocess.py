@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from dp4sql.algebra.expr import Col, Expr, Interval_, rewrite
-from dp4sql.algebra.nodes import Fetched, Limit, Node, Project, Sort
+from dp4sql.algebra.nodes import Fetched, Limit, Node, Project, Select, Sort
 from dp4sql.algebra.types import INTEGERS, UNKNOWN, Type, Value
 from dp4sql.backends.duckdb import Scratch, Table
+from dp4sql.mechanisms.measure import decimal
 from dp4sql.mechanisms.release import Measured, fit
+from dp4sql.mechanisms.replicas import Identifier
 from dp4sql.mechanisms.stages import Release
-from dp4sql.rows import PART, Row, listed
+from dp4sql.rows import PART, Array, Row, Where, taken
 from dp4sql.rows import Rows as ManyRows
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.render import Renderer
@@ -44,22 +50,38 @@ class Run:
 
 def evaluate(scratch: Scratch, node: Node, outputs: Ids, run: Run) -> Rows:
     """The rows of `node`; a plain choice of columns and rows needs no engine."""
-    direct = chosen(node, [id for id, _ in outputs])
+    wanted = [id for id, _ in outputs]
+    direct = chosen(node, wanted)
     rows = run.tables[direct.stage][1] if direct else []
     if direct and (not direct.order or len(rows) <= SORTED_HERE):
         return direct.of(rows)
+    found = picked(node, wanted)
+    if found and len(run.tables[found.stage][1]) > SORTED_HERE:
+        return found.of(run.tables[found.stage][1], places(scratch, node, run))
     return by_engine(scratch, node, outputs, run)
 
 
 def by_engine(scratch: Scratch, node: Node, outputs: Ids, run: Run) -> Rows:
     """The same, whatever `node` is. Rows of stages have a number after their own columns."""
-    names = tuple((id, f"c{i}") for i, (id, _) in enumerate(outputs))
+    return fitted(_columns(scratch, node, outputs, run), outputs)
+
+
+def _columns(scratch: Scratch, node: Node, outputs: Ids, run: Run) -> list[Any]:
+    names = tuple((id, f"o{i}") for i, (id, _) in enumerate(outputs))
     sql = Renderer(DUCKDB, run.constants).statement(node, names)
-    found = scratch.evaluate({f"stage{i}": table(*t) for i, t in run.tables.items()}, sql)
-    return fitted(found, outputs)
+    named = set(re.findall(r"\bstage\d+\b", sql))
+    tables = {f"stage{i}": table(*t, sql) for i, t in run.tables.items() if f"stage{i}" in named}
+    return scratch.evaluate(tables, sql)
 
 
-def built(length: int, part: Callable[[slice], list[Row]]) -> Rows:
+def places(scratch: Scratch, node: Node, run: Run) -> Array:
+    """Which rows of its only stage `node` shows, in their order."""
+    tree, identity = Identifier().identified(node)
+    (found,) = _columns(scratch, tree, identity, run)
+    return np.asarray(found, np.int64)
+
+
+def built(length: int, part: Callable[[Where], list[Row]]) -> Rows:
     """All rows, or many as they are asked for."""
     return ManyRows(length, part) if length > PART else part(slice(None))
 
@@ -77,9 +99,9 @@ def bins_of(scratch: Scratch, release: Release) -> Rows:
 
 
 def fitted(columns: Sequence[Any], outputs: Ids) -> Rows:
-    def part(where: slice) -> list[Row]:
+    def part(where: Where) -> list[Row]:
         values = (
-            [fit(value, type) for value in listed(column[where])]
+            [fit(value, type) for value in taken(column, where)]
             for column, (_, type) in zip(columns, outputs, strict=False)
         )
         return list(zip(*values, strict=True))
@@ -148,18 +170,18 @@ class Choice:
             found = [*null, *rest] if first else [*rest, *null]
         return found[self.part]
 
-    def of(self, rows: Rows) -> Rows:
-        places = self.places(rows)
+    def of(self, rows: Rows, places: Sequence[int] | Array | None = None) -> Rows:
+        """All rows at `places`, else those of the choice."""
+        found = self.places(rows) if places is None else places
+        if not isinstance(found, range):
+            found = np.asarray(found, np.int64)
 
-        def part(where: slice) -> list[Row]:
-            near = places[where]
-            if isinstance(near, range):
-                taken = rows[near.start : near.stop]
-            else:
-                taken = [rows[place] for place in near]
-            return [tuple(row[i] for i in self.indices) for row in taken]
+        def part(where: Where) -> list[Row]:
+            near = found[where] if isinstance(where, slice) else np.asarray(found)[where]
+            at = slice(near.start, near.stop) if isinstance(near, range) else near
+            return [tuple(row[i] for i in self.indices) for row in taken(rows, at)]
 
-        return built(len(places), part)
+        return built(len(found), part)
 
 
 def chosen(node: Node, wanted: Sequence[str]) -> Choice | None:
@@ -177,17 +199,70 @@ def chosen(node: Node, wanted: Sequence[str]) -> Choice | None:
     return Choice(found.stage, picked, order, found.part)
 
 
-def table(columns: Ids, rows: Rows) -> Table:
-    """Column definitions and released values as texts, with each row's number in a last column."""
-    definitions = [f"c{i} {scratch_type(type)}" for i, (_, type) in enumerate(columns)]
-    parts = (_texts(len(columns), rows, start) for start in range(0, len(rows), PART))
-    return [*definitions, f"c{len(columns)} BIGINT"], parts
+def picked(node: Node, wanted: Sequence[str]) -> Choice | None:
+    """The stage and its columns, when `node` picks, renames, filters, sorts and cuts rows of one stage, by
+    whatever conditions."""
+    exprs: list[Expr] = [Col(id, UNKNOWN) for id in wanted]
+    while isinstance(node, Project | Select | Sort | Limit):
+        if isinstance(node, Project):
+            below = dict(node.outputs)
+            exprs = [inlined(expr, below) for expr in exprs]
+        node = node.child
+    if not isinstance(node, Fetched):
+        return None
+    places = {id: i for i, (id, _) in enumerate(node.columns)}
+    indices = tuple(places[expr.id] for expr in exprs if isinstance(expr, Col))
+    return Choice(node.stage, indices, (), slice(None)) if len(indices) == len(exprs) else None
 
 
-def _texts(width: int, rows: Rows, start: int) -> list[list[str | None]]:
-    part = rows[start : start + PART]
-    texts = [[_text(row[i]) for row in part] for i in range(width)]
-    return [*texts, [str(start + i) for i in range(len(part))]]
+def table(columns: Ids, rows: Rows, sql: str | None = None) -> Table:
+    """Released values, with each row's number in a last column: integers as they are, where there are many,
+    and other values as texts. Columns that `sql` does not name are left out."""
+    named = None if sql is None else set(re.findall(r"\bc(\d+)\b", sql))
+    kept = [i for i in range(len(columns)) if named is None or str(i) in named]
+    whole = {i: found for i in kept if (found := _units(rows, i, columns[i][1]))}
+    types = {f"c{i}": (scratch_type(columns[i][1]), f"c{i}") for i in kept}
+    types |= {f"c{i}": (types[f"c{i}"][0], value) for i, (_, value) in whole.items()}
+    last, texts = f"c{len(columns)}", [i for i in kept if i not in whole]
+    size = PART if texts else max(1, len(rows))
+
+    def part(start: int) -> dict[str, Any]:
+        near = rows[start : start + size] if texts else ()
+        found = {f"c{i}": _objects([_text(row[i]) for row in near]) for i in texts}
+        found |= {f"c{i}": array[start : start + size] for i, (array, _) in whole.items()}
+        return {**found, last: np.arange(start, min(start + size, len(rows)))}
+
+    return {**types, last: ("BIGINT", last)}, map(part, range(0, len(rows), size))
+
+
+def _units(rows: Rows, i: int, type: Type) -> tuple[Array, str] | None:
+    """Column `i` as an array, and its values as exact SQL over that; None where they are neither integers nor
+    decimals of the column's scale."""
+    array, unit = (
+        rows.whole.get(i, (None, Fraction(0)))
+        if isinstance(rows, ManyRows)
+        else (None, Fraction(0))
+    )
+    if array is None:
+        return None
+    if type.kind in INTEGERS and unit == 1:
+        return array, f"c{i}"
+    text = f"{decimal(unit):f}"
+    digits = len(text.partition(".")[2])
+    if (
+        type.kind != "numeric"
+        or digits > min(type.scale or 0, 18)
+        or Fraction(text) != unit
+        or len(text) > 18
+    ):
+        return None
+    return array, f"CAST(c{i} AS DECIMAL(19,0)) * CAST('{text}' AS DECIMAL(18,{digits}))"
+
+
+def _objects(values: list[str | None]) -> Any:
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
 
 
 def _text(value: Value) -> str | None:

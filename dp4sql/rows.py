@@ -7,11 +7,13 @@ private.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Final, TypeAlias, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp4sql.algebra.types import Type, Value
 
@@ -19,6 +21,9 @@ PART: Final = 10_000
 """So many rows are in hand at a time; answers that have no more are plain lists."""
 
 Row: TypeAlias = tuple[Value, ...]
+Array: TypeAlias = NDArray[np.int64]
+Where: TypeAlias = slice | Array
+"""Some of many rows: a part of them, or those at places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +35,18 @@ class OutputColumn:
 
 
 class Rows(Sequence[Row]):
-    """Many rows, built a part at a time from what takes less room."""
+    """Many rows, built a part at a time from what takes less room. `whole` holds, by column, what is an array
+    of integers and the unit that they count."""
 
-    __slots__ = ("_length", "_part")
+    __slots__ = ("_length", "_part", "whole")
 
-    def __init__(self, length: int, part: Callable[[slice], list[Row]]) -> None:
-        self._length, self._part = length, part
+    def __init__(
+        self,
+        length: int,
+        part: Callable[[Where], list[Row]],
+        whole: Mapping[int, tuple[Array, Fraction]] | None = None,
+    ) -> None:
+        self._length, self._part, self.whole = length, part, whole or {}
 
     def __len__(self) -> int:
         return self._length
@@ -54,6 +65,9 @@ class Rows(Sequence[Row]):
         for start in range(0, self._length, PART):
             yield from self._part(slice(start, start + PART))
 
+    def at(self, places: Array) -> list[Row]:
+        return self._part(places)
+
 
 class Collected:
     """Columns of rows that come in parts. Integers of 64 bits are arrays where there are many, and the rest
@@ -67,6 +81,12 @@ class Collected:
     def add(self, rows: Sequence[Sequence[Any]]) -> None:
         for parts, values in zip(self._parts, zip(*rows, strict=True), strict=True):
             parts.append(_packed(values) if len(rows) >= PART or parts else list(values))
+
+    def add_columns(self, columns: Iterable[Any]) -> None:
+        """What remains, as numpy has it."""
+        for parts, values in zip(self._parts, columns, strict=True):
+            whole = type(values) is np.ndarray and values.dtype.kind == "i"
+            parts.append(values.astype(np.int64) if whole else values.tolist())
 
     def columns(self) -> list[Any]:
         return [_joined(parts) for parts in self._parts]
@@ -86,6 +106,13 @@ def _joined(parts: list[Any]) -> Any:
 def listed(column: Any) -> list[Any]:
     """A column, or a part of one, as Python values."""
     return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def taken(column: Any, where: Where) -> list[Any]:
+    """Some values of a column, or some of many rows."""
+    if isinstance(where, slice) or isinstance(column, np.ndarray):
+        return listed(column[where])
+    return column.at(where) if isinstance(column, Rows) else [column[i] for i in where.tolist()]
 
 
 class PrivateRows:

@@ -33,6 +33,8 @@ LOCKDOWN: Final = (
 )
 
 WORKERS: Final = 4
+AS_COLUMNS: Final = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "VARCHAR"}
+"""Types that numpy holds as they are; HUGEINT and DECIMAL would become floats."""
 REMEMBERED: Final = 1_000_000
 """Characters of statements that are kept parsed."""
 
@@ -99,13 +101,15 @@ async def _stopped(job: Future[PrivateRows], cursor: duckdb.DuckDBPyConnection) 
 
 
 def _collected(cursor: duckdb.DuckDBPyConnection) -> list[Any]:
-    """In parts, so that other threads get their turn, and never twice in memory.
-
-    Rows, not fetchnumpy: that one turns HUGEINT and DECIMAL into floats.
-    """
-    found = Collected(len(cursor.description or ()))
+    """In parts, so that other threads get their turn, and never twice in memory; many rows of whole numbers
+    and texts as columns."""
+    described = cursor.description or ()
+    found = Collected(len(described))
     while rows := cursor.fetchmany(PART):
         found.add(rows)
+        if len(rows) == PART and all(str(column[1]) in AS_COLUMNS for column in described):
+            found.add_columns(cursor.fetchnumpy().values())
+            break
     return found.columns()
 
 
@@ -163,8 +167,8 @@ def _parquet(folder: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-#: Column definitions, and parts of the rows: columns of values as texts.
-Table: TypeAlias = tuple[Sequence[str], Iterable[Sequence[list[str | None]]]]
+#: By column a type, and what gives its value out of a part of the rows, where it is an array under its name.
+Table: TypeAlias = tuple[Mapping[str, tuple[str, str]], Iterable[Mapping[str, Any]]]
 
 
 class Scratch:
@@ -172,6 +176,8 @@ class Scratch:
 
     def __init__(self) -> None:
         self._connection = duckdb.connect()
+        # What numpy holds as objects are texts here, whatever they look like.
+        self._connection.execute("SET GLOBAL pandas_analyze_sample = 0")
         _lock_down(self._connection)
 
     def evaluate(
@@ -187,16 +193,14 @@ class Scratch:
         """
         cursor = self._connection.cursor()
         try:
-            for name, (definitions, parts) in tables.items():
+            for name, (columns, parts) in tables.items():
+                definitions = (f"{column} {type}" for column, (type, _) in columns.items())
                 # Temporary tables are the cursor's own and go with it.
                 cursor.execute(f"CREATE TEMP TABLE {name} ({', '.join(definitions)})")
-                # Parameters, because DuckDB takes ten times as long to parse long VALUES.
-                items = ", ".join(
-                    f"CAST(UNNEST(${i}::VARCHAR[]) AS {definition.partition(' ')[2]})"
-                    for i, definition in enumerate(definitions, 1)
-                )
+                items = ", ".join(f"CAST({value} AS {type})" for type, value in columns.values())
                 for part in parts:
-                    cursor.execute(f"INSERT INTO {name} SELECT {items}", list(part))
+                    cursor.register("part", dict(part))
+                    cursor.execute(f"INSERT INTO {name} SELECT {items} FROM part")
             for name, of in (arrays or {}).items():
                 cursor.register(name, dict(of))
             for statement in setup:

@@ -74,7 +74,7 @@ class BinFinder:
         ]
         self._limit()
         tree = assemble(self.facts, trees, kept)
-        return Bins(Distinct(Project(tree, tuple(outputs))), self._other_keys())
+        return Bins(_distinct(tree, tuple(outputs)), self._other_keys())
 
     def partitions(self) -> bool:
         """Whether each row falls into exactly one bin: every key is a column whose values are declared."""
@@ -389,6 +389,13 @@ class BinFinder:
             if column.other is not None and column.domain is not None and not public:
                 found[key] = _or_other(Col(key, expr.type), column)
         return found
+
+
+def _distinct(tree: Node, outputs: tuple[tuple[str, Expr], ...]) -> Node:
+    """One row a bin; rows that differ already are only named, which spares engines a second look."""
+    found = Project(tree, outputs)
+    shown = {expr.id for _, expr in outputs if isinstance(expr, Col)}
+    return found if isinstance(tree, Distinct) and shown == ids(tree) else Distinct(found)
 
 
 def _size(tree: Node) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -24,7 +24,7 @@ from dp4sql.noise import (
     laplace,
     select,
 )
-from dp4sql.rows import PART, PrivateRows, Row, Rows, listed
+from dp4sql.rows import PART, PrivateRows, Row, Rows, Where, listed, taken
 
 # ---------------------------------------------------------------- noise
 
@@ -40,8 +40,8 @@ class Measured:
     keys: Sequence[Cells]
     noisy: Sequence[Cells]
 
-    def part(self, where: slice) -> Measured:
-        keys, noisy = ([listed(c[where]) for c in columns] for columns in (self.keys, self.noisy))
+    def part(self, where: Where) -> Measured:
+        keys, noisy = ([taken(c, where) for c in columns] for columns in (self.keys, self.noisy))
         return Measured(keys, noisy)
 
 
@@ -98,11 +98,30 @@ def output_rows(
     """The output rows of a release: post-processing alone. scales: as in `add_noise`. `nonnegative` shows
     counts below 0 as 0."""
 
-    def part(where: slice) -> list[Row]:
+    def part(where: Where) -> list[Row]:
         return _rows(release, found.part(where), scales, nonnegative)
 
     count = len(found.keys[0]) if found.keys else 1
-    return Rows(count, part) if count > PART else part(slice(None))
+    if count <= PART:
+        return part(slice(None))
+    return Rows(count, part, dict(_whole_columns(release, found, nonnegative)))
+
+
+def _whole_columns(
+    release: Release, found: Measured, nonnegative: bool
+) -> Iterator[tuple[int, tuple[Array, Fraction]]]:
+    """What `_build` makes of arrays without rounding, in units."""
+    for i, key in enumerate(found.keys):
+        if isinstance(key, np.ndarray):
+            yield i, (key, Fraction(1))
+    for i, column in enumerate(release.built, len(found.keys)):
+        values, function = found.noisy[column.measurements[0]], column.agg.function
+        if not isinstance(values, np.ndarray) or len(column.measurements) > 1:
+            continue
+        if function.startswith("count"):
+            yield i, (np.maximum(values, 0) if nonnegative else values, Fraction(1))
+        elif function in ("sum", "sum_distinct"):
+            yield i, (values, release.measurements[column.measurements[0]].quantity.unit)
 
 
 def _rows(
@@ -205,9 +224,7 @@ def _build(
             for v, n in zip(values, parts[1][1], strict=True)
         ]
     if agg.function in ("sum", "sum_distinct"):
-        if total.unit == 1 and agg.type.kind in INTEGERS:
-            return list(values)
-        return [number(Fraction(v) * total.unit, agg.type) for v in values]
+        return _sums(values, total.unit, agg.type)
     if total.rank is not None:
         return [number(total.rank.first + v * total.rank.step, agg.type, digits=10) for v in values]
     if agg.function.startswith(("var", "stddev")):
@@ -219,6 +236,16 @@ def _build(
         _mean(total, v, n, agg.type, parts[1][0].private)
         for v, n in zip(values, parts[1][1], strict=True)
     ]
+
+
+def _sums(values: Cells, unit: Fraction, type: Type) -> list[Value]:
+    """Whole units as `number` would have them, without a Fraction for each."""
+    if type.kind == "numeric":
+        below = Decimal(unit.denominator)
+        return [Decimal(v * unit.numerator) / below for v in values]
+    if unit == 1 and type.kind in INTEGERS:
+        return list(values)
+    return [number(v * unit, type) for v in values]
 
 
 def _mean(total: Quantity, value: int, count: int, type: Type, noisy_count: bool) -> Value:

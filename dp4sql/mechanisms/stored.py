@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from types import NoneType
 from typing import Any, Final, assert_never
 
 from dp4sql.algebra.expr import Constant, walk
@@ -113,7 +114,7 @@ class Stored:
 
 def encode(stored: Stored) -> str:
     """Equal for equal content; `decode` gives back the very same values."""
-    keys = [[_tag(column), [_plain(value) for value in column]] for column in stored.keys]
+    keys = [_plain(column) for column in stored.keys]
     return json.dumps([stored.at, str(stored.scale), keys, list(stored.values)])
 
 
@@ -125,23 +126,24 @@ def decode(text: str) -> Stored:
     return Stored(at, Fraction(scale), columns, tuple(map(int, values)))
 
 
-def _tag(column: Sequence[Value]) -> str:
-    """The one type of a column's values; a bool is no int here, nor a datetime a date."""
-    found = {_kind(value) for value in column if value is not None}
+def _plain(column: Sequence[Value]) -> tuple[str, list[Any]]:
+    """The one type of a column's values, and those as JSON has them."""
+    found = {_kind(type) for type in set(map(type, column)) - {NoneType}}
     if len(found) > 1:
         raise Unkeepable("a grouping key has values of several types")
-    return found.pop() if found else "null"
+    if not found:
+        return "null", list(column)
+    (tag,) = found
+    write = _CODECS[tag][1]
+    return tag, [None if value is None else write(value) for value in column]
 
 
-def _kind(value: Value) -> str:
-    for name, (type, _, _) in _CODECS.items():
-        if isinstance(value, type):
+def _kind(type: type) -> str:
+    """A bool is no int here, nor a datetime a date."""
+    for name, (supertype, _, _) in _CODECS.items():
+        if issubclass(type, supertype):
             return name
     raise Unkeepable("a grouping key is of a type that cannot be kept")
-
-
-def _plain(value: Value) -> Any:
-    return None if value is None else _CODECS[_kind(value)][1](value)
 
 
 def _column(tag: str, values: Sequence[Any]) -> tuple[Value, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 
 from dp4sql.backends import open_backend
@@ -118,11 +119,15 @@ def test_unknown_engines(url: str) -> None:
 
 def test_scratch_tables_last_for_one_evaluation() -> None:
     scratch = Scratch()
-    columns: list[list[str | None]] = [[str(2**127 - 1), None], ["it's", ""]]
-    tables = {"stage0": (["c0 HUGEINT", "c1 VARCHAR"], [columns, columns])}
-    found = scratch.evaluate(tables, "SELECT c0, c1 FROM stage0")
-    assert found == [[2**127 - 1, None] * 2, ["it's", ""] * 2]
-    empty: Table = (["c0 INTEGER"], [])
+    part = {
+        "c0": np.array([str(2**127 - 1), None], object),
+        "c1": np.array(["it's", ""], object),
+        "c2": np.array([2**63 - 1, -1]),
+    }
+    types = {"c0": ("HUGEINT", "c0"), "c1": ("VARCHAR", "c1"), "c2": ("HUGEINT", "c2 + 1::HUGEINT")}
+    found = scratch.evaluate({"stage0": (types, [part, part])}, "SELECT c0, c1, c2 FROM stage0")
+    assert found == [[2**127 - 1, None] * 2, ["it's", ""] * 2, [2**63, 0] * 2]
+    empty: Table = ({"c0": ("INTEGER", "c0")}, [])
     assert scratch.evaluate({"stage0": empty}, "SELECT COUNT(*) FROM stage0") == [[0]]
     with pytest.raises(EngineError):
         scratch.evaluate({}, "SELECT * FROM stage0")

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dp4sql.algebra.expr import Call, Col
-from dp4sql.algebra.nodes import Fetched, Limit, Node, Project, Sort
+from dp4sql.algebra.expr import Call, Col, Lit
+from dp4sql.algebra.nodes import Fetched, Limit, Node, Project, Select, Sort
 from dp4sql.algebra.types import BIGINT, BOOLEAN, DATE, TEXT, Type
 from dp4sql.backends.duckdb import Scratch
-from dp4sql.postprocess import SORTED_HERE, Run, by_engine, chosen, evaluate
+from dp4sql.mechanisms.measure import decimal
+from dp4sql.postprocess import SORTED_HERE, Run, by_engine, chosen, evaluate, picked, places
+from dp4sql.rows import Row, Rows, Where, taken
 
 NUMERIC = Type("numeric", scale=2)
 COLUMNS = (("t", TEXT), ("n", BIGINT), ("d", NUMERIC), ("b", BOOLEAN), ("day", DATE))
@@ -33,6 +37,7 @@ KEYS = st.lists(
     st.tuples(st.sampled_from([id for id, _ in COLUMNS]), st.booleans(), st.booleans()), max_size=3
 )
 SCRATCH = Scratch()
+DOUBLED = Call("*", (Col("n", BIGINT), Lit(2, BIGINT)), BIGINT)
 
 
 @given(ROWS, KEYS, st.none() | st.integers(0, 8), st.integers(0, 3))
@@ -51,6 +56,41 @@ def test_rows_are_picked_sorted_and_cut_as_by_the_engine(
     run = Run(tables={0: (COLUMNS, rows)})
     assert chosen(node, [id for id, _ in outputs]) is not None
     assert evaluate(SCRATCH, node, outputs, run) == by_engine(SCRATCH, node, outputs, run)
+
+
+@given(ROWS, KEYS, st.integers(-3, 3), st.none() | st.integers(0, 8))
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=40)
+def test_rows_that_the_engine_picks_by_a_condition_are_its_rows(
+    rows: Any, keys: Any, least: int, count: int | None
+) -> None:
+    order = (*keys, *((id, False, False) for id, _ in COLUMNS))
+    above = Call(">=", (Col("n", BIGINT), Lit(least, BIGINT)), BOOLEAN)
+    sums = Project(Fetched(0, COLUMNS), (*((i, Col(i, t)) for i, t in COLUMNS), ("s", DOUBLED)))
+    node = Limit(Sort(Select(sums, above), order), count, 1)
+    outputs = COLUMNS[::-1]
+    run = Run(tables={0: (COLUMNS, rows)})
+    found = picked(node, [id for id, _ in outputs])
+    assert found is not None
+    assert found.of(rows, places(SCRATCH, node, run)) == by_engine(SCRATCH, node, outputs, run)
+    assert picked(node, ["s"]) is None
+
+
+@pytest.mark.parametrize("unit", [Fraction(1), Fraction(1, 100), Fraction(5, 2), Fraction(1, 8)])
+def test_arrays_of_units_are_loaded_as_their_values_are(unit: Fraction) -> None:
+    counted = np.array([0, 1, -1, 2**63 - 1, -(2**63), 12345], np.int64)
+    values = [decimal(n * unit) for n in counted.tolist()]
+    columns = (("n", NUMERIC),)
+
+    def part(where: Where) -> list[Row]:
+        return [(value,) for value in taken(values, where)]
+
+    held = Rows(len(values), part, {0: (counted, unit)})
+    twice = Project(Fetched(0, columns), (("x", Call("+", (Col("n", NUMERIC),) * 2, NUMERIC)),))
+    found = [
+        by_engine(SCRATCH, twice, (("x", NUMERIC),), Run(tables={0: (columns, rows)}))
+        for rows in (held, list(held))
+    ]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(

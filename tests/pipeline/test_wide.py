@@ -94,6 +94,18 @@ def test_post_processing_of_many_rows(pipeline: Pipeline) -> None:
     assert list(released.rows) == wanted
 
 
+def test_many_rows_are_picked_by_conditions_and_sorted(pipeline: Pipeline) -> None:
+    sql = (
+        "SELECT slot, SUM(amount) AS total FROM event GROUP BY slot "
+        "HAVING SUM(amount) > 5 OR COUNT(*) > 1 ORDER BY total DESC, slot LIMIT 12000 OFFSET 3"
+    )
+    held = [(i, Decimal(TOTALS[i]) / 100) for i in range(BINS) if TOTALS[i] > 500 or COUNTS[i] > 1]
+    wanted = sorted(held, key=lambda row: (-row[1], row[0]))[3:12003]
+    found = wait(pipeline.query(sql, settings=Settings())).rows
+    assert len(found) == len(wanted)
+    assert list(found) == wanted
+
+
 def test_half_widths_of_many_rows(pipeline: Pipeline) -> None:
     released = ask(
         pipeline, "SELECT slot, COUNT(*) AS n FROM event GROUP BY slot", error_columns=True
