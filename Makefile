@@ -1,5 +1,5 @@
 # make demo            three data sets and proxies, five answers to look at      SCALE=1 SERVE=1
-# make test            the checks and the tests
+# make test            the checks and the tests, on all cores                   WORKERS=2
 # make check           style, types and import rules
 # make engines         the engines' tests against Postgres 13 to 18 (needs npm) and Spark (needs Java)
 # make bench           TPC-H plain and private: times, errors, figures      SCALE=0.1 RUNS=10
@@ -20,6 +20,7 @@
 # Each makes its own environment in .venv the first time, from Python 3.11 or later.
 
 PYTHON ?= python3
+WORKERS ?= auto
 SCALE ?= 0.01
 ENGINE ?= duckdb
 ATTEMPTS ?= 5000
@@ -42,8 +43,9 @@ help:
 demo: $(VENV)/.installed
 	@$(BIN)/dp4sql demo --scale $(SCALE) $(if $(filter-out 0,$(SERVE)),--serve)
 
+# Servers and data are a package's or a module's: neighbours in the order of files share them.
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.installed-test
 	$(BIN)/ruff check .
