@@ -35,7 +35,6 @@
         UndefinedPortal         34000
         DuplicatePortal         42P03
         UndefinedSavepoint      3B001
-        UndefinedSetting        42704
         NoTransaction           25P01  it works inside BEGIN ... COMMIT alone
         FailedTransaction       25P02
         InvalidEncoding         22021
@@ -252,10 +251,6 @@ class DuplicatePortal(SessionError):
 
 class UndefinedSavepoint(SessionError):
     sqlstate = "3B001"
-
-
-class UndefinedSetting(SessionError):
-    sqlstate = "42704"
 
 
 class NoTransaction(SessionError):

@@ -18,29 +18,23 @@ from dp4sql.catalog.own import own_tables, setting
 from dp4sql.catalog.route import Route, relation_name
 from dp4sql.catalog.service import Catalog
 from dp4sql.catalog.upstream import CatalogError, Described, Relayed, Upstream
-from dp4sql.errors import Dp4sqlError, StalePlan, UndefinedSetting
+from dp4sql.errors import Dp4sqlError, StalePlan
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.types import parse_type
 from dp4sql.rows import PART, OutputColumn, Released
 from dp4sql.session.commands import Command, Copy, Explain
 from dp4sql.session.copy import copied, layout
+from dp4sql.session.elsewhere import Elsewhere, sets
 from dp4sql.session.own import rows_of
 from dp4sql.session.prepared import Arguments, Prepared
 from dp4sql.session.results import Result, fields_of, of_released
-from dp4sql.session.state import KEPT_HERE, REPORTED, State
+from dp4sql.session.state import State
 from dp4sql.sql.names import meant
 from dp4sql.sql.parse import nearest
 from dp4sql.wire.parameters import decode
 from dp4sql.wire.values import oid_of, type_of
 
-#: Seconds after which a session gives its place on the catalog's Postgres back.
-IDLE: Final = 60.0
-
 _NO_TABLE: Final = re.compile(r'relation "(?:[^".]*\.)?(.+)" does not exist')
-_SET: Final = "SELECT set_config($1, $2, false)"
-_RESET: Final = (
-    "SELECT set_config(name, reset_val, false) FROM pg_settings WHERE lower(name) = lower($1)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +58,8 @@ class Answers:
         """`served` gives what answers now: another pipeline after the policy file was read again."""
         self._served, self._catalog = served, catalog
         self._state, self._role = state, role
-        self._upstream: Upstream | None = None
+        self._elsewhere = Elsewhere(catalog, state, role)
         self._connected_for: Served | None = None
-        self._applied: dict[str, str] = {}
-        self._retirement: asyncio.TimerHandle | None = None
 
     @property
     def served(self) -> Served:
@@ -75,11 +67,7 @@ class Answers:
 
     def close(self) -> None:
         """Give the connection to the catalog's Postgres back; the next query opens another."""
-        if self._retirement is not None:
-            self._retirement.cancel()
-        if self._upstream is not None:
-            self._upstream.close()
-        self._upstream = None
+        self._elsewhere.close()
 
     # ------------------------------------------------------------ describing
 
@@ -187,9 +175,17 @@ class Answers:
         constant = not arguments.values and is_constant(statement)
         if constant and (kept := self._catalog.kept.find(key)):
             return cast(Result, kept)
-        session, given = await self._session(), (arguments.values, arguments.formats)
+        given = (arguments.values, arguments.formats)
         rows = await self._own_rows(statement)
-        found = await session.run(statement.text, prepared.oids, *given, formats, rows)
+
+        async def run(session: Upstream) -> Relayed:
+            return await session.run(statement.text, prepared.oids, *given, formats, rows)
+
+        session = await self._session()
+        setting = sets(statement)
+        found = await (
+            self._elsewhere.setting(statement, arguments, run) if setting else run(session)
+        )
         result = self._relayed(found, formats)
         if constant:
             result = replace(result, lasting=True)
@@ -261,11 +257,7 @@ class Answers:
             return await self._catalogued(whole, arguments, formats)
 
     def _relayed(self, found: Relayed, formats: tuple[int, ...]) -> Result:
-        reported = {name.lower(): value for name, value in found.settings.items()}
-        known = {name.lower() for name in REPORTED} - self._state.fixed.keys()
-        changed = {name: value for name, value in reported.items() if name in known}
-        self._state.set(changed)
-        self._applied |= changed
+        self._elsewhere.reported(found)
         notices = tuple(found.notices)
         size = sum(map(len, found.rows))
         if found.fields is None:
@@ -279,15 +271,8 @@ class Answers:
 
     async def set_elsewhere(self, name: str, value: str | None) -> None:
         """Change a setting that the session does not know itself; Postgres says whether it exists."""
-        session = await self._session()
-        if value is None:
-            found = await session.run(_RESET, (25,), (name.encode(),))
-            if not found.rows:
-                raise UndefinedSetting(f'unrecognized configuration parameter "{name}"')
-            self._applied.pop(name, None)
-        else:
-            await session.run(_SET, (25, 25), (name.encode(), value.encode()))
-            self._applied[name] = value
+        await self._session()
+        await self._elsewhere.set(name, value)
 
     async def type_oid(self, name: str) -> int:
         """The OID of a type by any name that Postgres knows for it."""
@@ -302,29 +287,11 @@ class Answers:
             return self._relayed(await (await self._session()).run(statement.text), ())
 
     async def _session(self) -> Upstream:
-        """The session's connection, with the session's settings in force; another one after the policy file
-        was read again, for other tables."""
+        """Another one after the policy file was read again, for other tables."""
         if self._connected_for is not self._served():
             self.close()
-        if self._retirement is not None:
-            self._retirement.cancel()
-        if self._upstream is None or self._upstream.closed:
             self._connected_for = self._served()
-            self._upstream = await self._catalog.connect(self._role, self._state.defaults)
-            self._applied = {}
-        await self._apply(self._upstream)
-        self._retirement = asyncio.get_running_loop().call_later(IDLE, self.close)
-        return self._upstream
-
-    async def _apply(self, session: Upstream) -> None:
-        current = self._state.current.postgres
-        wanted = {name: value for name, value in current.items() if name not in KEPT_HERE}
-        for name in self._applied.keys() - wanted.keys():
-            await session.run(_RESET, (25,), (name.encode(),))
-        for name, value in wanted.items():
-            if self._applied.get(name) != value:
-                await session.run(_SET, (25, 25), (name.encode(), value.encode()))
-        self._applied = wanted
+        return await self._elsewhere.session()
 
 
 def _text_if_unknown(type: Type) -> Type:

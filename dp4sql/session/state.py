@@ -10,7 +10,7 @@ from typing import Final
 
 from dp4sql.errors import LimitExceeded, NoTransaction, Refused, UndefinedSavepoint
 from dp4sql.session.checks import CHECKS, milliseconds
-from dp4sql.settings import Settings
+from dp4sql.settings import NAMES, Settings
 
 OWN_PREFIX: Final = "dp4sql."
 
@@ -85,6 +85,10 @@ KEPT_HERE: Final = frozenset(
         "lc_messages",
     }
 )
+
+
+#: dp4sql's own settings as they are shown where nobody has set them.
+OWN_DEFAULTS: Final = {OWN_PREFIX + name: Settings().show(name) for name in NAMES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +230,12 @@ class State:
             if name in values:
                 return values[name]
         raise KeyError(name)
+
+    def shared(self) -> dict[str, str]:
+        """What the catalog's Postgres is to hold as well: what was set, and dp4sql's own settings to show."""
+        postgres = self.current.postgres
+        theirs = {name: value for name, value in postgres.items() if name not in KEPT_HERE}
+        return theirs | {name: self.show(name) for name in OWN_DEFAULTS}
 
     def reported(self) -> dict[str, str]:
         return {name: self.show(name.lower()) for name in REPORTED}
