@@ -219,7 +219,8 @@ class Client(asyncio.Protocol):
         return IdleTooLong("terminating connection due to idle-session timeout")
 
     def _write(self) -> None:
-        if self._connection.unsent and not self._lost:
+        # A failed handshake has closed it, too.
+        if self._connection.unsent and not self.transport.is_closing():
             data = self._connection.take()
             self.transport.write(data)
             if self._session is not None:
