@@ -19,6 +19,7 @@ from dp4sql.algebra.nodes import (
     Node,
     Project,
     Scan,
+    Select,
     Series,
     UnionAll,
     Values,
@@ -249,13 +250,32 @@ class BinFinder:
 
     def _enumerate_opaque(self, leaf: str) -> bool:
         """Counts with a known maximum, constants, unions, and columns that an outer join pads."""
-        tree = self._opaque_tree(leaf, self.origin.opaque[leaf])
+        node = self.origin.opaque[leaf]
+        if isinstance(node, Select | Project):
+            return self._windowed(node, leaf in self.origin.padded)
+        tree = self._opaque_tree(leaf, node)
         if tree is None:
             return False
         if leaf in self.origin.padded:
             tree = _or_null(tree, leaf, dict(columns(tree))[leaf])
         self.trees.append(tree)
         self.available.add(leaf)
+        return True
+
+    def _windowed(self, node: Node, padded: bool) -> bool:
+        """Columns of public rows that windows were put to: the combinations that occur."""
+        asked = self._asked()
+        kept = tuple((id, Col(id, type)) for id, type in columns(node) if id in asked)
+        tree: Node = Distinct(Project(node, kept))
+        if padded:
+            nothing = Values(
+                tuple((f"null:{id}", c.type) for id, c in kept), ((None,) * len(kept),)
+            )
+            names = tuple(id for id, _ in kept)
+            types = tuple((id, c.type) for id, c in kept)
+            tree = UnionAll(tree, nothing, types, names, tuple(f"null:{id}" for id in names))
+        self.trees.append(tree)
+        self.available |= {id for id, _ in kept}
         return True
 
     def _opaque_tree(self, leaf: str, node: Node) -> Node | None:

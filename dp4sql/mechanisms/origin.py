@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dp4sql.algebra.expr import Call, Col, Expr, conjuncts, rewrite
+from dp4sql.algebra.expr import Call, Col, Expr, Over, conjuncts, rewrite
 from dp4sql.algebra.nodes import (
     Aggregate,
     Distinct,
@@ -20,6 +20,7 @@ from dp4sql.algebra.nodes import (
     ids,
 )
 from dp4sql.algebra.types import BOOLEAN, Type
+from dp4sql.infer.facts import uses
 
 
 @dataclass(slots=True)
@@ -36,6 +37,9 @@ class Origin:
 def origin(node: Node, found: Origin, padded: bool = False) -> dict[str, Expr]:
     """Each column id of `node` as an expression over leaf columns, collecting leaves and conditions."""
     match node:
+        case Select() | Project() if is_windowed(node):
+            # What a window gives depends on all rows below it, so these columns are read as they are.
+            return {id: _leaf(id, type, node, found, padded) for id, type in columns(node)}
         case Scan():
             found.scans.append(node)
             if padded:
@@ -59,6 +63,17 @@ def origin(node: Node, found: Origin, padded: bool = False) -> dict[str, Expr]:
             return own | {a.id: _leaf(a.id, a.type, node, found, padded) for a in node.aggs}
         case _:
             return {id: _leaf(id, type, node, found, padded) for id, type in columns(node)}
+
+
+def is_windowed(node: Node) -> bool:
+    """Whether rows are numbered or compared with each other in `node`, as DISTINCT ON does."""
+    match node:
+        case Project(child, outputs):
+            return any(uses(expr, Over) for _, expr in outputs) or is_windowed(child)
+        case Select(child):
+            return is_windowed(child)
+        case _:
+            return False
 
 
 def _leaf(id: str, type: Type, node: Node, found: Origin, padded: bool) -> Expr:

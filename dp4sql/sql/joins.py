@@ -25,8 +25,7 @@ def joinable(a: Type, b: Type) -> bool:
         return True
     if {a.kind, b.kind} <= INTEGERS | {"numeric"}:
         # Numbers of unknown size are compared in double precision, where several are equal to one.
-        exact = together((Col("", a), Col("", b))) is not None
-        return exact or (a == b and a.scale is None)
+        return together((Col("", a), Col("", b))) is not None
     if a.kind in TEXTS and b.kind in TEXTS:
         return (a.kind == "character") == (b.kind == "character")
     return a.kind == b.kind and a.kind not in FLOATS

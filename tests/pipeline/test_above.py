@@ -39,6 +39,12 @@ QUERIES = {
                  NTH_VALUE(major, 2) OVER (ORDER BY COUNT(*), major) AS second FROM student GROUP BY major""",
     "the first of each": """SELECT DISTINCT ON (major) major, review, COUNT(*) AS n FROM student JOIN enrollment
                             USING (uid) GROUP BY major, review ORDER BY major, COUNT(*) DESC, review""",
+    "rows beside public ones": """SELECT x.title, x.sid, COUNT(e.grade) AS n FROM (SELECT DISTINCT ON (title) title, sid
+                                  FROM section ORDER BY title, sid) x LEFT JOIN enrollment e ON e.sid = x.sid
+                                  GROUP BY x.title, x.sid""",
+    "numbered public rows": """SELECT x.r, COUNT(*) AS n FROM enrollment e JOIN (SELECT sid, ROW_NUMBER() OVER
+                               (ORDER BY sid) AS r FROM section WHERE sid < 9) x ON e.sid = x.sid
+                               WHERE grade > 50 GROUP BY 1""",
     "rollup": """SELECT COALESCE(major, 'all') AS m, GROUPING(major) AS g, COUNT(*) AS n FROM student
                  GROUP BY ROLLUP (major)""",
     "grouping sets": """SELECT major, review, GROUPING(major, review) AS g, COUNT(*) AS n, AVG(grade) AS mean

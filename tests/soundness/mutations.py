@@ -102,14 +102,17 @@ MUTATIONS: tuple[Mutation, ...] = (
     *_in(
         "dp4sql.infer.facts",
         ("D5: any join hangs on one row", "if below and above and facts.key_join(child, parent, pairs):", "if below and above:"),
+        ("range: a sum of rows is one value", "max(span[1], span[1] * rows)", "span[1]"),
+        ("range: outer joins do not pad", "{**left, **_padded(right)}", "{**left, **right}"),
+    ),
+    *_in(
+        "dp4sql.infer.frequencies",
         ("D4: one row a value of any grouping column", "if not keys or frozenset(keys) <= on:", "if not keys or frozenset(keys) & on:"),
         ("freq: joined rows keep their frequency", "times(facts.freq(node.left, x1, nulls), facts.freq(node.right, firm2 | k2))", "facts.freq(node.left, x1, nulls)"),
         ("freq: NULLs tell joined rows apart", "_firm(facts, side, x) if nulls else x for", "x if nulls else x for"),
         ("freq: a declared frequency holds for NULL", "names = frozenset(n for n in names if not table.columns[n].nullable)", "names = frozenset(names)"),
         ("freq: DISTINCT of many columns is one", "return 1 if ids(child) <= on else", "return 1 if ids(child) & on else"),
         ("freq: UNION ALL does not add", "return plus(\n                facts.freq(left", "return most(\n                facts.freq(left"),
-        ("range: a sum of rows is one value", "max(span[1], span[1] * rows)", "span[1]"),
-        ("range: outer joins do not pad", "{**left, **_padded(right)}", "{**left, **right}"),
     ),
     *_in(
         "dp4sql.infer.release",
