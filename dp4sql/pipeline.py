@@ -16,7 +16,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, Final, Literal
+from typing import Final, Literal
 from weakref import WeakValueDictionary
 
 from dp4sql import errorbars
@@ -24,14 +24,15 @@ from dp4sql.accounts import Accounts, observed, say_charged
 from dp4sql.admission import check_price, due
 from dp4sql.algebra.types import Type, Value
 from dp4sql.aside import aside
-from dp4sql.backends.base import Backend
+from dp4sql.backends.base import Backend, query_canceled
 from dp4sql.budget.cost import Charge
 from dp4sql.budget.journal import Asked, Journal, Outcome
 from dp4sql.budget.kept import Keeping, KeptAnswers
 from dp4sql.budget.ledger import Ledger
 from dp4sql.curator.differences import require_schema
-from dp4sql.errors import BudgetExceeded, Dp4sqlError, EngineError
-from dp4sql.execution import Engine, Execution
+from dp4sql.engine import Engine, Steps
+from dp4sql.errors import BudgetExceeded, Dp4sqlError, EngineError, QueryCanceled
+from dp4sql.execution import Execution
 from dp4sql.mechanisms.calls import Environment, Opened
 from dp4sql.mechanisms.functions import FUNCTIONS
 from dp4sql.mechanisms.shelf import NOT_KEPT, Shelf, repeated
@@ -61,6 +62,7 @@ from dp4sql.shelves import Shelves
 
 #: Characters of the statements whose plans are kept; a plan takes up to a kilobyte for each.
 MAX_PLANS: Final = 250_000
+MAYBE_CHARGED: Final = "The query may have been charged."
 
 
 class Pipeline:
@@ -206,25 +208,35 @@ class Pipeline:
             return await self._answer_alone(asked, settings, prepared)
 
     async def _answer_alone(self, asked: Asked, settings: Settings, prepared: Prepared) -> Released:
-        plan, role, keeping = prepared.plan, asked.role, self._shelves.keeping()
+        keeping = self._shelves.keeping()
         asked.trouble = await self._engine.trouble()
-        calls = await self._open_calls(plan, keeping, settings, role)
-        if plan.releases() or calls:
-            shelf, cost = await self._admitted(asked, settings, prepared, keeping, calls)
-        else:
-            shelf, cost = self._admit(asked, settings, prepared, keeping, calls)
+        calls = await self._open_calls(prepared.plan, keeping, settings, asked.role)
+        steps = self._steps(asked, settings, prepared, keeping, calls)
+        abandon = partial(self._abandon, asked, keeping)
+        return await self._engine.run(steps, abandon, calls=bool(calls))
+
+    def _steps(
+        self,
+        asked: Asked,
+        settings: Settings,
+        prepared: Prepared,
+        keeping: Keeping,
+        calls: Mapping[int, Opened],
+    ) -> Steps[Released]:
+        """All that waits for the disk, the engine and the noise."""
+        shelf, cost = self._admit(asked, settings, prepared, keeping, calls)
         notices = [
-            *self._told(prepared, cost, settings, role),
+            *self._told(prepared, cost, settings, asked.role),
             *chain(*(c.notices for c in calls.values())),
         ]
         columns = prepared.columns(settings)
         if self._observe:
             return Released(columns, [], (*notices, *observed(asked.charges)))
         execution = Execution(self._engine, prepared, cost, calls, shelf, settings)
-        rows, widths, ended = await self._paid(asked, execution, keeping)
+        rows, widths, ended = yield from self._paid(asked, execution, keeping)
         accounts = self._accounts.charged(asked.charges) if ended else (NOT_KEPT,)
         simulated = errorbars.notices(prepared.outputs, widths)
-        said = (*notices, *simulated, *shelf.words(plan), *accounts)
+        said = (*notices, *simulated, *shelf.words(prepared.plan), *accounts)
         return Released(columns, rows, said)
 
     def _told(
@@ -233,16 +245,6 @@ class Pipeline:
         quote = quoted(prepared, self.policy, settings, role)
         known = cost is quote.price
         return quote.notices if known else told(prepared, self.policy, cost, settings, role)
-
-    async def _admitted(self, asked: Asked, *admission: Any) -> tuple[Shelf, Price]:
-        """`_admit` in one visit to a thread, as looking for what is kept and charging both wait for the disk."""
-        try:
-            return await asyncio.to_thread(self._admit, asked, *admission)
-        except asyncio.CancelledError as error:
-            # The thread goes on, and may be about to charge.
-            asked.withdrawn = asked.started = True
-            error.add_note("The query may have been charged.")
-            raise
 
     def _admit(
         self,
@@ -263,7 +265,9 @@ class Pipeline:
             raise asked.trouble
         asked.derivation = prepared.derivation
         self._priced(asked)
-        if not (self._observe or asked.withdrawn):
+        if asked.withdrawn:
+            raise query_canceled()
+        if not self._observe:
             self._charge(asked)
         return shelf, cost
 
@@ -271,24 +275,40 @@ class Pipeline:
         asked.started = True
         try:
             asked.query = self._accounts.charge(asked) if asked.charges else None
+            asked.charged = True
         except BudgetExceeded:
             asked.started = False
             raise
         except BaseException as error:
-            error.add_note("The query may have been charged.")
+            error.add_note(MAYBE_CHARGED)
             raise
 
-    async def _paid(
+    def _paid(
         self, asked: Asked, execution: Execution, keeping: Keeping
-    ) -> tuple[Rows, errorbars.Widths, bool]:
+    ) -> Steps[tuple[Rows, errorbars.Widths, bool]]:
         """The answer; the ledger is told how it ended, and whether it took that."""
         try:
-            return await execution.answer(partial(self._accounts.close, asked, "answered", keeping))
+            if asked.withdrawn:
+                raise query_canceled()
+            yield None
+            rows, widths = yield from execution.steps()
+            return rows, widths, self._accounts.close(asked, "answered", keeping)
         except (Exception, asyncio.CancelledError) as error:
-            self._engine.doubtful |= isinstance(error, EngineError)
-            await asyncio.to_thread(self._accounts.close, asked, "failed", keeping)
+            stopped = isinstance(error, QueryCanceled)
+            self._engine.doubtful |= isinstance(error, EngineError) and not stopped
+            self._accounts.close(asked, "failed", keeping)
             say_charged(error, asked.charges)
             raise
+
+    async def _abandon(self, asked: Asked, keeping: Keeping, error: BaseException) -> None:
+        """A cancelled statement whose steps may be anywhere. They charge nothing and read nothing any more, but
+        for what they are about to do."""
+        asked.withdrawn = asked.started = True
+        if asked.charged:
+            await asyncio.to_thread(self._accounts.close, asked, "failed", keeping)
+            say_charged(error, asked.charges)
+        else:
+            error.add_note(MAYBE_CHARGED)
 
     def _due(
         self,

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from dp4sql.budget.kept import Keeping, KeptAnswers, period
-from dp4sql.execution import Engine
+from dp4sql.engine import Engine
 from dp4sql.mechanisms.derived import View, view
 from dp4sql.mechanisms.shelf import Deriving, Shelf
 from dp4sql.mechanisms.stages import Price, Release

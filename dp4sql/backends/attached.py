@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
 
-from dp4sql.backends.duckdb import LOCKDOWN, WORKERS, DuckDBBackend
+from dp4sql.backends.duckdb import LOCKDOWN, DuckDBBackend
 from dp4sql.backends.postgres import identity
 from dp4sql.errors import EngineError
 
@@ -29,8 +28,7 @@ class AttachedBackend(DuckDBBackend):
         """EngineError where the extension is missing or the server cannot be reached."""
         postgres = url.removeprefix("duckdb+")
         self.identity = identity(postgres)
-        self._connection = _attached(postgres)
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="duckdb")
+        self._open(_attached(postgres))
 
 
 def _attached(url: str) -> duckdb.DuckDBPyConnection:

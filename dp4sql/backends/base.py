@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from dp4sql.errors import EngineError, QueryCanceled
 from dp4sql.rows import OutputColumn, PrivateRows
@@ -26,6 +27,34 @@ class Backend(Protocol):
     async def ping(self) -> None: ...
 
     async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One SELECT that dp4sql rendered, and the columns it has."""
+
+    sql: str
+    columns: Sequence[OutputColumn]
+
+
+Fetch: TypeAlias = Callable[[str, Sequence[OutputColumn]], PrivateRows]
+"""`Backend.fetch` for a thread that waits."""
+
+
+class Visit(Protocol):
+    """One of an engine's threads, taken for a statement."""
+
+    async def run(self, work: Callable[[Fetch], None]) -> None:
+        """`work` in the thread, with what reads there. Cancelling the task that awaits it stops what is
+        being read and refuses further reads; otherwise `work` goes on by itself."""
+
+
+@runtime_checkable
+class Threaded(Protocol):
+    """A backend that reads in threads."""
+
+    def visit(self) -> Visit | None:
+        """None where no thread is free; `fetch` waits for one."""
 
 
 def query_failed() -> EngineError:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import duckdb
 
-from dp4sql.backends.base import query_canceled, query_failed
+from dp4sql.backends.base import Fetch, query_canceled, query_failed
 from dp4sql.errors import EngineError, InternalError
 from dp4sql.remember import Remembered
 from dp4sql.rows import PART, Collected, OutputColumn, PrivateRows
@@ -51,34 +52,23 @@ class DuckDBBackend:
         """EngineError where there is no such file, or no data in it."""
         path = Path(path).resolve()
         self.identity = f"{'parquet' if parquet else 'duckdb'}://{path}"
-        self._connection = _opened(path, parquet)
+        self._open(_opened(path, parquet))
+
+    def _open(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="duckdb")
+        self._jobs: set[Future[None]] = set()
         # One that is parsed already takes DuckDB a quarter of a millisecond less.
-        self._select = Remembered(partial(_select, self._connection), len, REMEMBERED)
+        self._select = Remembered(partial(_select, connection), len, REMEMBERED)
         self._idle: deque[duckdb.DuckDBPyConnection] = deque(maxlen=WORKERS)
 
-    async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
-        cursor = self._idle.pop() if self._idle else self._connection.cursor()
-        job = self._pool.submit(self._run, cursor, sql)
-        try:
-            return await asyncio.wrap_future(job)
-        except asyncio.CancelledError:
-            await _stopped(job, cursor)
-            raise
+    def visit(self) -> DuckDBVisit | None:
+        return DuckDBVisit(self) if len(self._jobs) < WORKERS else None
 
-    def _run(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> PrivateRows:
-        try:
-            cursor.execute(self._select(sql))
-            columns = _collected(cursor)
-        except duckdb.InterruptException:
-            raise query_canceled() from None
-        except duckdb.Error as error:
-            log.error("query failed: %s\n%s", error, sql)
-            raise query_failed() from None
-        if all(len(column) < PART for column in columns):
-            # It still holds its last result.
-            self._idle.append(cursor)
-        return PrivateRows(columns)
+    async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
+        found: list[PrivateRows] = []
+        await DuckDBVisit(self).run(lambda fetch: found.append(fetch(sql, columns)))
+        return found.pop()
 
     async def ping(self) -> None:
         await self.fetch("SELECT 1", ())
@@ -88,16 +78,83 @@ class DuckDBBackend:
         self._idle.clear()
         self._connection.close()
 
+    # ------------------------------------------------------------ for visits
 
-async def _stopped(job: Future[PrivateRows], cursor: duckdb.DuckDBPyConnection) -> None:
-    """Interrupt until it counts: DuckDB forgets one that comes just before a query starts.
+    def submit(self, work: Callable[[], None]) -> Future[None]:
+        """`work` in a thread of the pool, when one is free."""
+        job = self._pool.submit(work)
+        self._jobs.add(job)
+        job.add_done_callback(self._jobs.discard)
+        return job
 
-    No cursor is closed by hand, because an interrupt of a closed one fails.
-    """
-    job.cancel()
-    while not job.done():
-        cursor.interrupt()
-        await asyncio.sleep(0.01)
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._connection.cursor()
+
+    def keep(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        """For the next read. It still holds its last result."""
+        self._idle.append(cursor)
+
+    def read(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> list[Any]:
+        """Columns, in the caller's thread."""
+        try:
+            cursor.execute(self._select(sql))
+            return _collected(cursor)
+        except duckdb.InterruptException:
+            raise query_canceled() from None
+        except duckdb.Error as error:
+            log.error("query failed: %s\n%s", error, sql)
+            raise query_failed() from None
+
+
+class DuckDBVisit:
+    """A thread of the pool; it waits for one where none is free."""
+
+    def __init__(self, backend: DuckDBBackend) -> None:
+        self._backend, self._over = backend, False
+        self._lock = threading.Lock()
+        self._reading: duckdb.DuckDBPyConnection | None = None
+
+    async def run(self, work: Callable[[Fetch], None]) -> None:
+        job = self._backend.submit(partial(work, self._fetch))
+        try:
+            await asyncio.wrap_future(job)
+        except asyncio.CancelledError:
+            await self._stopped()
+            raise
+
+    def _fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
+        cursor = self._backend.cursor()
+        with self._lock:
+            if self._over:
+                raise query_canceled()
+            self._reading = cursor
+        try:
+            found = self._backend.read(cursor, sql)
+        finally:
+            # Before another statement may get the cursor, and an interrupt that is meant for this one.
+            with self._lock:
+                self._reading = None
+        if all(len(column) < PART for column in found):
+            self._backend.keep(cursor)
+        return PrivateRows(found)
+
+    async def _stopped(self) -> None:
+        """Interrupt until it counts: DuckDB forgets one that comes just before a query starts.
+
+        No cursor is closed by hand, because an interrupt of a closed one fails.
+        """
+        while self._interrupted():
+            await asyncio.sleep(0.01)
+
+    def _interrupted(self) -> bool:
+        with self._lock:
+            self._over = True
+            if self._reading is not None:
+                self._reading.interrupt()
+            return self._reading is not None
 
 
 def _collected(cursor: duckdb.DuckDBPyConnection) -> list[Any]:
@@ -107,7 +164,9 @@ def _collected(cursor: duckdb.DuckDBPyConnection) -> list[Any]:
     found = Collected(len(described))
     while rows := cursor.fetchmany(PART):
         found.add(rows)
-        if len(rows) == PART and all(str(column[1]) in AS_COLUMNS for column in described):
+        if len(rows) < PART:
+            break
+        if all(str(column[1]) in AS_COLUMNS for column in described):
             found.add_columns(cursor.fetchnumpy().values())
             break
     return found.columns()

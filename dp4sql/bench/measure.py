@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from dp4sql.algebra.types import Value
 from dp4sql.backends import Backend
+from dp4sql.backends.base import Fetch, Threaded, Visit
 from dp4sql.bench.queries import Query
 from dp4sql.budget.cost import Charge
 from dp4sql.budget.ledger import Ledger
@@ -52,11 +53,32 @@ class TimedBackend:
         with self._clock.stage("read"):
             return await self._backend.fetch(sql, columns)
 
+    def visit(self) -> TimedVisit | None:
+        visit = self._backend.visit() if isinstance(self._backend, Threaded) else None
+        return None if visit is None else TimedVisit(visit, self._clock)
+
     async def ping(self) -> None:
         await self._backend.ping()
 
     async def close(self) -> None:
         await self._backend.close()
+
+
+class TimedVisit:
+    """A thread of a backend, whose reads the clock sees."""
+
+    def __init__(self, visit: Visit, clock: Clock) -> None:
+        self._visit, self._clock = visit, clock
+
+    async def run(self, work: Callable[[Fetch], None]) -> None:
+        def timed(fetch: Fetch) -> None:
+            work(lambda sql, columns: self._timed(fetch, sql, columns))
+
+        await self._visit.run(timed)
+
+    def _timed(self, fetch: Fetch, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
+        with self._clock.stage("read"):
+            return fetch(sql, columns)
 
 
 class TimedLedger(Ledger):

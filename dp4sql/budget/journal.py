@@ -19,7 +19,8 @@ Outcome: TypeAlias = Literal["answered", "refused", "failed", "observed"]
 @dataclass(slots=True, eq=False)
 class Asked:
     """A statement on its way. `charges` and `derivation` are known once it is priced, `query` once it is
-    charged, and `started` says that its data may have been read since. `trouble` is an engine's that
+    charged, and `started` says that its data may have been read since. `charged` says that the ledger has what it
+    costs, if it costs anything. `trouble` is an engine's that
     cannot be read now, so that nothing is to be charged. `withdrawn` is nobody's any more,
     and `closed` is taken by who tells the ledger how it ended, once."""
 
@@ -30,6 +31,7 @@ class Asked:
     derivation: str = ""
     query: int | None = None
     started: bool = False
+    charged: bool = False
     withdrawn: bool = False
     trouble: EngineError | None = None
     closed: threading.Lock = field(default_factory=threading.Lock)

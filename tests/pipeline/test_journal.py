@@ -118,11 +118,11 @@ def test_a_spent_budget_is_a_refusal(pipeline: Pipeline, log: Path) -> None:
 def test_a_failure_after_the_charge_says_so(
     pipeline: Pipeline, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def killed(*_: object) -> None:
+    def killed(*_: object) -> None:
         raise asyncio.CancelledError
 
     asyncio.run(pipeline.start())
-    monkeypatch.setattr(pipeline.backend, "fetch", killed)
+    monkeypatch.setattr(pipeline.backend, "read", killed)
     with pytest.raises(asyncio.CancelledError):
         ask(pipeline, COUNT)
     last = records(log)[-1]
@@ -183,10 +183,10 @@ def test_observing_prices_and_reads_nothing(
     )
     asyncio.run(pipeline.start())
 
-    async def read(*_: object) -> None:
+    def read(*_: object) -> None:
         raise AssertionError("something was read")
 
-    monkeypatch.setattr(pipeline.backend, "fetch", read)
+    monkeypatch.setattr(pipeline.backend, "read", read)
     released = ask(pipeline, sql)
     assert released.rows == []
     assert [column.name for column in released.columns][-1] in ("count", "min")

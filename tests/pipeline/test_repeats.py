@@ -7,6 +7,7 @@ import datetime
 import sqlite3
 import subprocess
 import sys
+import time
 import uuid
 from dataclasses import replace
 from decimal import Decimal
@@ -233,21 +234,21 @@ def test_what_is_asked_at_once_is_charged_once(pipeline: Pipeline) -> None:
 def test_a_failure_leaves_its_turn_to_the_next(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch, failed = pipeline.backend.fetch, []
+    read, failed = pipeline.backend.read, []  # type: ignore[attr-defined]
 
-    async def once(sql: str, columns: object) -> object:
-        await asyncio.sleep(0.05)
+    def once(cursor: object, sql: str) -> object:
+        time.sleep(0.05)
         if not failed:
             failed.append(sql)
             raise EngineError("the database could not run the query")
-        return await fetch(sql, columns)  # type: ignore[arg-type]
+        return read(cursor, sql)
 
     async def together() -> list[object]:
         asked = (pipeline.query(MAJORS) for _ in range(3))
         return await asyncio.gather(*asked, return_exceptions=True)
 
     asyncio.run(pipeline.start())
-    monkeypatch.setattr(pipeline.backend, "fetch", once)
+    monkeypatch.setattr(pipeline.backend, "read", once)
     kinds = [type(answer).__name__ for answer in asyncio.run(together())]
     assert sorted(kinds) == ["EngineError", "Released", "Released"]
     assert spent(pipeline)["student"] == 2
@@ -356,12 +357,12 @@ def test_an_answer_that_cannot_be_kept_is_given(
 def test_nothing_is_kept_of_a_query_that_fails(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def failing(*_: object) -> None:
+    def failing(*_: object) -> None:
         raise EngineError("the database could not run the query")
 
     asyncio.run(pipeline.start())
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline.backend, "fetch", failing)
+        patch.setattr(pipeline.backend, "read", failing)
         with pytest.raises(EngineError) as caught:
             ask(pipeline, MAJORS)
     assert caught.value.detail == (

@@ -430,15 +430,15 @@ def test_a_policy_without_profiles_says_so(tmp_path, database):
 def test_a_failure_after_the_charge_is_visible(pipeline, monkeypatch):
     """The private read fails: the charge stays, and its query is marked as failed."""
     asyncio.run(pipeline.start())
-    fetch, calls = pipeline.backend.fetch, []
+    read, calls = pipeline.backend.read, []
 
-    async def failing(sql, columns):
+    def failing(cursor, sql):
         calls.append(sql)
         if '"mood"' in sql:
             raise dp4sql.errors.EngineError("the database went away")
-        return await fetch(sql, columns)
+        return read(cursor, sql)
 
-    monkeypatch.setattr(pipeline.backend, "fetch", failing)
+    monkeypatch.setattr(pipeline.backend, "read", failing)
     with pytest.raises(dp4sql.errors.EngineError):
         release(pipeline, "entity => 'c1', epsilon => 2")
     assert [e.kind for e in pipeline.ledger.entries()][-2:] == ["charge", "failed"]
@@ -447,13 +447,13 @@ def test_a_failure_after_the_charge_is_visible(pipeline, monkeypatch):
 
 def test_nothing_private_is_read_before_the_charge(pipeline, monkeypatch):
     asyncio.run(pipeline.start())
-    fetch, seen = pipeline.backend.fetch, []
+    read, seen = pipeline.backend.read, []
 
-    async def watching(sql, columns):
+    def watching(cursor, sql):
         seen.append((sql, spent(pipeline, "c1") > 0))
-        return await fetch(sql, columns)
+        return read(cursor, sql)
 
-    monkeypatch.setattr(pipeline.backend, "fetch", watching)
+    monkeypatch.setattr(pipeline.backend, "read", watching)
     release(pipeline, "entity => 'c1', epsilon => 2")
     private = ('"mood"', '"size"', '"nick"', '"amount"')
     before = [sql for sql, charged in seen if not charged]

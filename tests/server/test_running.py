@@ -199,6 +199,7 @@ def test_statements_that_run_go_on_under_the_old_file(
                 await go_on.wait()
                 return await fetch(*arguments)
 
+            monkeypatch.setattr(backend, "visit", lambda: None)
             monkeypatch.setattr(backend, "fetch", slow)
             asked = asyncio.create_task(client.execute(COUNT))
             await reading.wait()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from tests.policy.support import university
 from tests.wire.live import DATABASE, Proxy, proxy
 
+SLOW = "SELECT COUNT(*) FROM range(1000000) AS a, range(1000000) AS b WHERE a.range <> b.range"
 CHARGED = "The charge stays, as data may have been read: 1 to policy student."
 
 
@@ -20,26 +21,36 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
         yield running
 
 
-async def slow(*_: object) -> None:
-    await asyncio.sleep(60)
+Read = Callable[[Any, str], list[Any]]
 
 
-async def faulty(*_: object) -> None:
-    raise ValueError("a fault of the proxy")
+def slow(read: Read) -> Read:
+    return lambda cursor, _: read(cursor, SLOW)
 
 
+def faulty(_: Read) -> Read:
+    def read(*_: object) -> list[Any]:
+        raise ValueError("a fault of the proxy")
+
+    return read
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["one thread", "beside the loop"])
 @pytest.mark.parametrize(
     ("engine", "sqlstate"), [(slow, "57014"), (faulty, "XX000")], ids=["timeout", "fault"]
 )
 def test_the_charge_is_told(
-    place: Proxy, engine: Callable[..., Awaitable[None]], sqlstate: str
+    place: Proxy, engine: Callable[[Read], Read], sqlstate: str, alone: bool
 ) -> None:
+    backend: Any = place.pipeline.backend
     with psycopg.connect(
         host="127.0.0.1", port=place.port, user="ann", dbname=DATABASE, autocommit=True
     ) as ann:
         ann.execute("SELECT COUNT(*) FROM section")
-        place.pipeline.backend.fetch = engine  # type: ignore[method-assign, assignment]
-        ann.execute("SET statement_timeout = '2s'")
+        backend.read = engine(backend.read)
+        if not alone:
+            backend.visit = lambda: None
+        ann.execute("SET statement_timeout = '1s'")
         with pytest.raises(psycopg.Error) as caught:
             ann.execute("SELECT COUNT(*) FROM student")
         assert (caught.value.sqlstate, caught.value.diag.message_detail) == (sqlstate, CHARGED)

@@ -20,7 +20,6 @@ import pytest
 
 import dp4sql
 from dp4sql.errors import Dp4sqlError, EngineError
-from dp4sql.rows import OutputColumn, PrivateRows
 from dp4sql.settings import Settings
 
 POLICY: dict[str, Any] = {
@@ -148,13 +147,14 @@ class Watched:
         )
         asyncio.run(self.pipeline.start())
         self.asked: list[str] = []
-        fetch = self.pipeline.backend.fetch
+        read = self.pipeline.backend.read  # type: ignore[attr-defined]
 
-        async def watched(sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
+        def watched(cursor: Any, sql: str) -> list[Any]:
             self.asked.append(sql)
-            return await fetch(sql, columns)
+            found: list[Any] = read(cursor, sql)
+            return found
 
-        self.pipeline.backend.fetch = watched  # type: ignore[method-assign]
+        self.pipeline.backend.read = watched  # type: ignore[attr-defined]
 
     def see(self, sql: str, settings: Settings | None = None) -> Seen:
         self.asked.clear()
@@ -273,10 +273,10 @@ def test_refusals_come_in_one_order_whatever_the_data(places: dict[str, Watched]
 def test_the_comparison_notices_an_engine_that_fails_on_some_rows(
     places: dict[str, Watched], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def failing(sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
+    def failing(*_: object) -> None:
         raise EngineError("the database could not run the query")
 
-    monkeypatch.setattr(places["wild"].pipeline.backend, "fetch", failing)
+    monkeypatch.setattr(places["wild"].pipeline.backend, "read", failing)
     with pytest.raises(AssertionError, match="wild can be told from calm"):
         the_same(places, "SELECT COUNT(*) FROM person", Settings(reuse="off"))
 
