@@ -103,8 +103,7 @@ class Book:
     def write(self, entry: Entry, **changes: Any) -> int:
         """Number, date and total `entry` and take it in; its number. Time never goes back between entries."""
         entry = replace(entry, id=self.count + 1, at=max(entry.at, self.at), **changes)
-        entry = replace(entry, total=self._enter(entry))
-        row = to_row(entry)
+        row = to_row(entry, self._enter(entry))
         link = chain(self.link, row)
         self.written.append((row, link))
         self._end(entry, link)

@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["open", "terms", "charge", "answered", "failed", "accepted"]
@@ -40,6 +41,7 @@ class Entry:
 
 
 COLUMNS: Final = tuple(field.name for field in fields(Entry))
+_values: Final = attrgetter(*COLUMNS)
 START: Final = "0" * 64
 _encode: Final = json.JSONEncoder(default=repr).encode
 
@@ -47,9 +49,10 @@ Row: TypeAlias = tuple[Any, ...]
 """The values of COLUMNS as they are stored: amounts as text such as 12/127."""
 
 
-def to_row(entry: Entry) -> Row:
-    values = (getattr(entry, name) for name in COLUMNS)
-    return tuple(str(v) if isinstance(v, Fraction) else v for v in values)
+def to_row(entry: Entry, total: Fraction) -> Row:
+    """The entry with the running total of its account."""
+    *before, epsilon, _, role, statement, derivation, delta = _values(entry)
+    return (*before, str(epsilon), str(total), role, statement, derivation, str(delta))
 
 
 def from_row(row: Row) -> Entry:

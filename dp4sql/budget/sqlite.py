@@ -68,8 +68,11 @@ class Sqlite:
                 self._write_head(*self._end)
 
     def run(self, sql: str, *values: object) -> list[Row]:
-        with self._lock, self._errors("cannot be used"):
-            return self._db.execute(sql, values).fetchall()
+        try:
+            with self._lock:
+                return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise broken(self.name, "cannot be used", str(error)) from None
 
     def witness(self) -> tuple[int, str] | None:
         """None where the file is missing, or was cut short when the power failed."""
