@@ -142,20 +142,23 @@ class Database:
             ledger=folder / f"{policies}.ledger",
         )
         self.pipeline.backend = Once(self.pipeline.backend)
+        self._runner = asyncio.Runner()
+        self._plain = duckdb.connect(str(self.copy), read_only=True)
+        self._plain.execute("SET integer_division = true")
 
     def answer(self, sql: str, seed: str | None) -> list[tuple[Any, ...]]:
         with noise(seed):
-            released = asyncio.run(self.pipeline.query(sql, settings=Settings(reuse="off")))
+            released = self._runner.run(self.pipeline.query(sql, settings=Settings(reuse="off")))
         return [tuple(map(comparable, row)) for row in released.rows]
 
     def truth(self, sql: str) -> list[tuple[Any, ...]]:
         """What DuckDB says to the text as it stands, with Postgres's division."""
-        with duckdb.connect(str(self.copy), read_only=True) as plain:
-            plain.execute("SET integer_division = true")
-            return [tuple(map(comparable, row)) for row in plain.execute(sql).fetchall()]
+        return [tuple(map(comparable, row)) for row in self._plain.execute(sql).fetchall()]
 
     def close(self) -> None:
-        asyncio.run(self.pipeline.close())
+        self._runner.run(self.pipeline.close())
+        self._runner.close()
+        self._plain.close()
 
 
 def comparable(value: Any) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import dp4sql
 from dp4sql.errors import Dp4sqlError
+from dp4sql.policy.labels import PolicySet
 from dp4sql.preparation import prepare
 from tests.coverage.table import tpch22
 
@@ -119,13 +121,19 @@ STATEMENTS: Final[dict[str, list[str]]] = {
 }
 
 
+@cache
 def said(policy: str, sql: str) -> str:
     """The statement, and what a client would be told about it; "answered" when it is not refused."""
     try:
-        prepare(dp4sql.load_policy(POLICIES / f"{policy}.yaml"), sql, ())
+        prepare(_policy(policy), sql, ())
     except Dp4sqlError as error:
         return f"{sql}\n{_place(sql, error)}{error.sqlstate}: {error.message}{_hint(error)}\n"
     return f"{sql}\nanswered\n"
+
+
+@cache
+def _policy(name: str) -> PolicySet:
+    return dp4sql.load_policy(POLICIES / f"{name}.yaml")
 
 
 def _place(sql: str, error: Dp4sqlError) -> str:
