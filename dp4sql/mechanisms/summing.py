@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -14,6 +14,7 @@ from dp4sql.algebra.nodes import Aggregate, Project, columns
 from dp4sql.algebra.types import INTEGERS, Type
 from dp4sql.errors import InternalError, Refused
 from dp4sql.infer.facts import Facts
+from dp4sql.mechanisms.factoring import Product
 from dp4sql.mechanisms.holding import Held, firm, held, summand
 from dp4sql.mechanisms.measure import Quantity, decimal
 from dp4sql.noise import LIMIT
@@ -42,38 +43,61 @@ class Summing:
             return f"COUNT(CASE WHEN {self.names[q.arg]} {test} THEN 1 END)"
         if q.kind == "sum_squares":
             return f"SUM({self.renderer.dialect.summed(self._squared(q))})"
-        if _is_shifted(q):
-            return self._shifted(q)
-        return self._summed(q)
+        if not _is_shifted(q):
+            return self._summed(q)
+        # Each row that adds to the sum is counted; a NULL that adds nothing there is the centred 0.
+        value = self.added(q)
+        counted = "*" if firm(value) else self.text(value)
+        return self._shifted(q, self._summed(_uncentred(q)), f"COUNT({counted})")
 
     def added(self, q: Quantity) -> Expr:
         """What each row adds to a sum, as the engine computes it."""
         plain = _uncentred(q) if _is_shifted(q) else q
         return summand(plain, self._type(q), self.node, self.facts)
 
+    def exact(self, q: Quantity) -> Expr | None:
+        """What each row adds to a sum, centre and all, where this is never NULL, exact, and on its grid by its
+        columns alone."""
+        if q.kind != "sum" or not (_is_shifted(q) or not q.center):
+            return None
+        plain, type = _uncentred(q) if _is_shifted(q) else q, self._type(q)
+        found = held(plain, self.node, self.facts)
+        if found is None or not found.firm or not exact_sum(q, type):
+            return None
+        return found.expr if _on_its_grid(found, type, self.renderer.dialect) else None
+
+    def multiplied(
+        self, q: Quantity, of: Product, few: Mapping[str, str], cell: Callable[[str], str]
+    ) -> str:
+        """What is measured of `exact` summands, over groups of rows that have one factor. `cell` names what is
+        added up in each; there the factor's columns are called `few`."""
+        rest = "COUNT(*)" if of.rows is None else f"SUM({self.text(of.rows)})"
+        assert of.factor is not None
+        huge = self.renderer.dialect.huge
+        factor = self.renderer.expr(of.factor, few)
+        total = f"SUM(CAST({cell(rest)} AS {huge}) * {factor})"
+        return self._shifted(q, total, f"SUM({cell('COUNT(*)')})") if _is_shifted(q) else total
+
     def _type(self, q: Quantity) -> Type:
         assert q.arg is not None
         return dict(columns(self.node.child))[q.arg]
 
-    def _text(self, value: Expr) -> str:
+    def text(self, value: Expr) -> str:
         return self.renderer.expr(value, self.names)
 
-    def _shifted(self, q: Quantity) -> str:
+    def _shifted(self, q: Quantity, total: str, count: str) -> str:
         """SUM(x) - center * COUNT(x): engines compute equal aggregates once, and SUM(x) may stand there too."""
-        type, total = self._type(q), self._summed(_uncentred(q))
-        # Each row that adds to the sum is counted; a NULL that adds nothing there is the centred 0.
-        value = self.added(q)
-        counted = "*" if firm(value) else self._text(value)
+        type = self._type(q)
         if exact_sum(q, type) and type.kind == "numeric":
             step = f"CAST({decimal(q.center):f} AS DECIMAL(18,{type.scale}))"
-            return f"{total} - {step} * CAST(COUNT({counted}) AS DECIMAL(19,0))"
+            return f"{total} - {step} * CAST({count} AS DECIMAL(19,0))"
         whole = q.center / q.unit
         huge = self.renderer.dialect.huge
-        return f"{total} - ({whole.numerator}) * CAST(COUNT({counted}) AS {huge})"
+        return f"{total} - ({whole.numerator}) * CAST({count} AS {huge})"
 
     def _summed(self, q: Quantity) -> str:
         type, dialect = self._type(q), self.renderer.dialect
-        value = self._text(summand(q, type, self.node, self.facts))
+        value = self.text(summand(q, type, self.node, self.facts))
         word = "SUM(DISTINCT " if q.kind == "sum_distinct" else "SUM("
         exact = held(q, self.node, self.facts)
         doubled = exact is None and exact_sum(q, type) and _is_double(q, type, self.node)
@@ -97,7 +121,7 @@ class Summing:
         if not exact_sum(q, type):
             _check_grid(q, reach)
         base = replace(q, kind="sum", low=-reach, high=reach)
-        value = self._text(summand(base, type, self.node, self.facts))
+        value = self.text(summand(base, type, self.node, self.facts))
         whole = _on_grid(q, type, value, self.renderer.dialect)
         return f"{whole} * {whole}"
 
@@ -134,8 +158,9 @@ def _uncentred(q: Quantity) -> Quantity:
 
 def _on_its_grid(value: Held, type: Type, dialect: Dialect) -> bool:
     """Whether the engine's own type of `value` has no more digits after the point than `type`. Columns of
-    Postgres may have more than are declared; DuckDB's are compared with the policy at the start."""
-    return value.width.scale <= (type.scale or 0) and dialect.name == "duckdb"
+    Postgres may have more than are declared, and are put on their grids where they are held in their ranges;
+    DuckDB's are compared with the policy at the start."""
+    return value.width.scale <= (type.scale or 0) and dialect.name != "spark"
 
 
 def _is_double(q: Quantity, type: Type, node: Aggregate) -> bool:

@@ -102,15 +102,25 @@ def held_in(args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
 
     A CASE, not LEAST and GREATEST, because those turn NULL into an end; the first branch is the usual one.
     """
-    value, low, high, absent = alike(args, texts, dialect)
-    below = "" if absent == low else f"WHEN {value} < {low} THEN {low} "
-    inside = f"WHEN {value} BETWEEN {low} AND {high} THEN {value}"
-    found = f"CASE {inside} WHEN {value} > {high} THEN {high} {below}ELSE {absent} END"
+    alikes = alike(args, texts, dialect)
     own = width(Call("held in", args, args[0].type))
-    if dialect.name != "spark" or own is None or args[0].type.kind in INTEGERS:
-        return found
-    # Spark drops digits of products whose operands' types are wide.
-    return f"CAST({found} AS DECIMAL({own.digits},{own.scale}))"
+    if own is None or args[0].type.kind in INTEGERS or dialect.name == "duckdb":
+        return _held(alikes, alikes)
+    if dialect.name == "spark":
+        # Spark drops digits of products whose operands' types are wide.
+        return f"CAST({_held(alikes, alikes)} AS DECIMAL({own.digits},{own.scale}))"
+    # A column of Postgres may have more digits than are declared. Where it has not, the cast costs nothing.
+    whole = max(own.whole, (width(args[0]) or own).whole) + 1
+    return _held(
+        alikes, [f"CAST({text} AS DECIMAL({whole + own.scale},{own.scale}))" for text in alikes]
+    )
+
+
+def _held(texts: list[str], results: list[str]) -> str:
+    value, low, high, absent = texts
+    below = "" if absent == low else f"WHEN {value} < {low} THEN {results[1]} "
+    inside = f"WHEN {value} BETWEEN {low} AND {high} THEN {results[0]}"
+    return f"CASE {inside} WHEN {value} > {high} THEN {results[2]} {below}ELSE {results[3]} END"
 
 
 def _beside(arg: Expr, text: str, floats: frozenset[Kind], dialect: Dialect) -> str:

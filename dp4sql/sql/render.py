@@ -51,12 +51,24 @@ class Block:
 
 
 class Renderer:
-    """Writes one statement for `dialect`. `constants` are released values that the SQL may hold as literals."""
+    """Writes one statement for `dialect`. `constants` are released values that the SQL may hold as literals.
+    `inside`: what is to be held in its range is there already."""
 
-    def __init__(self, dialect: Dialect, constants: Mapping[int, object] | None = None) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        constants: Mapping[int, object] | None = None,
+        *,
+        inside: bool = False,
+    ) -> None:
         self.dialect = dialect
         self._aliases = 0
-        self._scalars = Scalars(dialect, constants or {})
+        self._constants = constants or {}
+        self._scalars = Scalars(dialect, self._constants, inside=inside)
+
+    def for_inside(self) -> Renderer:
+        """The same for rows whose columns are in their ranges."""
+        return Renderer(self.dialect, self._constants, inside=True)
 
     def statement(self, node: Node, outputs: tuple[tuple[str, str], ...]) -> str:
         """SELECT of `outputs`, pairs of column id and name, in order."""

@@ -88,9 +88,12 @@ def _mixed(args: tuple[Expr, ...]) -> bool:
 
 
 class Scalars:
-    def __init__(self, dialect: Dialect, constants: Mapping[int, object]) -> None:
+    def __init__(
+        self, dialect: Dialect, constants: Mapping[int, object], *, inside: bool = False
+    ) -> None:
         self.dialect = dialect
         self.constants = constants
+        self.inside = inside
 
     def render(self, expr: Expr, names: Mapping[str, str]) -> str:
         match expr:
@@ -162,7 +165,7 @@ class Scalars:
             case "is true" | "is false":
                 return f"({texts[0]} {op.upper()})"
             case "held in":
-                return numbers.held_in(args, texts, self.dialect)
+                return texts[0] if self.inside else numbers.held_in(args, texts, self.dialect)
             case "nullif" if _mixed(args):
                 # Engines return what they compared: the first argument as a float.
                 left, right = self._comparable(args, texts)
