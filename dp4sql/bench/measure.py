@@ -99,28 +99,39 @@ class TimedLedger(Ledger):
 
 async def plain(backend: Backend, query: Query) -> tuple[Rows, dict[str, float]]:
     """The engine's own answer to the query as it stands, its seconds, and those of this process's CPUs."""
-    start, cpu = time.perf_counter(), time.process_time()
-    opened = (await backend.fetch(query.sql, ())).open_columns()
-    seconds = {"plain": time.perf_counter() - start, "plain_cpu": time.process_time() - cpu}
+    with _measured("plain") as seconds:
+        opened = (await backend.fetch(query.sql, ())).open_columns()
     return list(zip(*opened, strict=True)), seconds
 
 
 async def private(
     pipeline: Pipeline, clock: Clock, query: Query, run: int
 ) -> tuple[Rows, dict[str, float]]:
-    """The private answer and seconds: plan, charge, read, rest (noise and post-processing), total, and
-    those of this process's CPUs."""
-    # A text that was not seen before is planned anew; the plan is kept for the query itself.
-    sql = f"{query.sql} -- run {run}"
+    """The private answer and seconds: charge, read, rest (noise and post-processing), total, and those of
+    this process's CPUs; all of a statement that was planned before, as a proxy repeats it. And what a new
+    statement takes: plan, first (all of its answer), and of CPUs.
+    """
+    new, settings = f"{query.sql} -- run {run}", Settings(reuse="off")
+    with _measured("first") as first:
+        with _measured("plan") as plan:
+            pipeline.describe(new)
+        await pipeline.query(new, settings=settings)
+    pipeline.describe(query.sql)
     clock.take()
+    with _measured("total") as total:
+        released = await pipeline.query(query.sql, settings=settings)
+    stages = clock.take()
+    rest = total["total"] - sum(stages.values())
+    return released.rows, {**stages, "rest": rest, **total, **plan, **first}
+
+
+@contextmanager
+def _measured(name: str) -> Iterator[dict[str, float]]:
+    """Seconds of the block, and those of this process's CPUs."""
+    found: dict[str, float] = {}
     start, cpu = time.perf_counter(), time.process_time()
-    with clock.stage("plan"):
-        pipeline.describe(sql)
-    released = await pipeline.query(sql, settings=Settings(reuse="off"))
-    total, cpu = time.perf_counter() - start, time.process_time() - cpu
-    seconds = clock.take()
-    rest = total - sum(seconds.values())
-    return released.rows, {**seconds, "rest": rest, "total": total, "total_cpu": cpu}
+    yield found
+    found[name], found[f"{name}_cpu"] = time.perf_counter() - start, time.process_time() - cpu
 
 
 def errors(truth: Rows, answer: Rows, keys: int) -> list[float]:

@@ -14,8 +14,8 @@ from dp4sql.errors import InvalidParameter
 
 @dataclass(slots=True)
 class Measured:
-    """One query: why it is refused, or seconds of each run by stage (`plain` is the query without
-    privacy) and quantiles of each run's relative errors."""
+    """One query: why it is refused, or seconds of each run by stage (`plain` is the query without privacy,
+    `total` a repeated private answer, `first` the first one) and quantiles of each run's relative errors."""
 
     refused: str | None = None
     private: bool = True
@@ -38,7 +38,8 @@ class Results:
 
 
 def load(path: Path, about: Mapping[str, Any]) -> Results:
-    """What `path` holds of the same run, or nothing yet. InvalidParameter where it holds another."""
+    """What `path` holds of the same run, or nothing yet. InvalidParameter where it holds another, or one
+    that an earlier version measured otherwise."""
     if not path.exists():
         return Results(dict(about))
     found = json.loads(path.read_text())
@@ -48,4 +49,9 @@ def load(path: Path, about: Mapping[str, Any]) -> Results:
             hint="--fresh starts anew; --out names another folder.",
         )
     queries = {name: Measured(**of) for name, of in found["queries"].items()}
+    if not all("first" in run for measured in queries.values() for run in measured.seconds):
+        raise InvalidParameter(
+            f"{path} does not tell first answers from repeated ones: an earlier version measured it",
+            hint="--fresh starts anew; --out names another folder.",
+        )
     return Results(found["about"], queries, found["resident_megabytes"])

@@ -101,11 +101,28 @@ def test_errors_are_the_papers() -> None:
 
 def test_the_page_tells_the_worst_ratio() -> None:
     def run(plain: float, total: float) -> Measured:
-        return Measured(seconds=[{"plain": plain, "total": total}], errors=[[0.1] * 5])
+        seconds = {"plain": plain, "total": total, "plan": 0.2, "first": total + 0.2}
+        return Measured(seconds=[seconds], errors=[[0.1] * 5])
 
     page = markdown(Results({"scale": 1}, {"Q1": run(0.1, 0.2), "Q2": run(0.1, 0.1)}))
-    assert "1.50 in the median and 2.00 at worst (Q1)" in page
-    assert "| Q1 | 1 | 100.0 | 200.0 | 2.00 |" in page
+    assert "private / plain time is 1.50 in the median and 2.00 at worst (Q1)" in page
+    assert "Of first answers, which have to be planned, it is 3.50 in the median" in page
+    assert "| Q1 | 1 | 100.0 | 200.0 | 2.00 | 0.0 | 0.0 | 0.0 | 200.0 | 400.0 | 4.00 |" in page
+
+
+def test_the_headline_is_of_statements_that_are_planned_already(noisy: Path) -> None:
+    for measured in load(noisy, {"epsilon": 1}).queries.values():
+        for run in measured.seconds:
+            stages = sum(run[stage] for stage in ("charge", "read", "rest"))
+            assert run["total"] == pytest.approx(stages)
+            assert 0 < run["plan"] < run["first"]
+
+
+def test_what_was_measured_otherwise_is_not_mixed_in(tmp_path: Path) -> None:
+    earlier = {"Q1": Measured(seconds=[{"plain": 0.1, "total": 0.2, "plan": 0.1}])}
+    Results({"epsilon": 1}, earlier).save(tmp_path / "results.json")
+    with pytest.raises(InvalidParameter, match="an earlier version measured it"):
+        load(tmp_path / "results.json", {"epsilon": 1})
 
 
 def test_the_papers_counts_are_those_of_the_benchmark() -> None:
