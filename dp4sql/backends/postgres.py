@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import asyncpg
 
 from dp4sql.backends.base import query_failed
+from dp4sql.backends.copied import Copied, readable
 from dp4sql.errors import EngineError, InvalidParameter, QueryCanceled
 from dp4sql.rows import OutputColumn, PrivateRows
 
@@ -76,17 +77,17 @@ class PostgresBackend:
         self._cancelling: set[asyncio.Task[None]] = set()
 
     async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
-        rows = await self._rows(sql)
-        return PrivateRows(list(zip(*rows, strict=True)) or [()] * len(columns))
+        found = await self._columns(sql)
+        return PrivateRows(found or [()] * len(columns))
 
     async def ping(self) -> None:
-        await self._rows("SELECT 1")
+        await self._columns("SELECT 1")
 
     async def close(self) -> None:
         if self._pool is not None:
             await self._pool.close()
 
-    async def _rows(self, sql: str) -> list[Any]:
+    async def _columns(self, sql: str) -> list[Any]:
         pool = await self._opened()
         query = _Query(sql)
         # A task of its own: asyncpg sends one request to cancel, and the server forgets one that
@@ -109,8 +110,7 @@ class PostgresBackend:
                     # Not get_server_pid: behind a pooler that one is the pooler's.
                     query.pid = await connection.fetchval("SELECT pg_backend_pid()")
                     try:
-                        rows: list[Any] = await connection.fetch(query.sql)
-                        return rows
+                        return await _read(connection, query.sql)
                     finally:
                         async with query.ending:
                             query.pid = None
@@ -127,6 +127,17 @@ class PostgresBackend:
             if self._pool is None:
                 self._pool = await _connected(self._url, self.identity)
             return self._pool
+
+
+async def _read(connection: asyncpg.Connection, sql: str) -> list[Any]:
+    """The columns of `sql`, in parts where their types allow it."""
+    statement = await connection.prepare(sql)
+    oids = [attribute.type.oid for attribute in statement.get_attributes()]
+    if not readable(oids):
+        return list(zip(*await statement.fetch(), strict=True))
+    copied = Copied(oids)
+    await connection.copy_from_query(sql, output=copied.take, format="binary")
+    return copied.columns()
 
 
 async def _stopped(pool: asyncpg.Pool, query: _Query, running: asyncio.Future[list[Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import logging
 import signal
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 
@@ -18,7 +20,7 @@ from dp4sql.algebra.types import BIGINT, DATE
 from dp4sql.backends import open_backend
 from dp4sql.backends.postgres import PostgresBackend
 from dp4sql.errors import EngineError, QueryCanceled
-from dp4sql.rows import OutputColumn
+from dp4sql.rows import OutputColumn, listed
 
 from .conftest import POSTGRES, SLOW, Run, filled
 from .servers import restartable, server
@@ -119,6 +121,64 @@ def test_a_value_python_has_no_date_for(
         run(backend.fetch("SELECT '4000-01-01 BC'::date AS d", [OutputColumn("d", DATE)]))
     assert raised.value.sqlstate == "58000"
     assert "4000" not in str(raised.value)
+
+
+MANY = "generate_series(1, 25000) AS i"
+MANY_ROWS = range(1, 25001)
+
+
+def test_many_integers_are_arrays(backend: PostgresBackend, run: Run) -> None:
+    sql = f"SELECT i, (i * 3)::bigint AS b, (i % 7 - 3)::smallint AS s FROM {MANY}"
+    found = run(backend.fetch(sql, ONE * 3)).open_columns()
+    assert [(type(c), c.dtype) for c in found] == [(np.ndarray, np.int64)] * 3
+    wanted = [(i, 3 * i, i % 7 - 3) for i in MANY_ROWS]
+    assert list(zip(*map(listed, found), strict=True)) == wanted
+
+
+def test_many_values_of_other_types_are_lists(backend: PostgresBackend, run: Run) -> None:
+    values = (
+        "nullif(i, 20000) AS n, CASE WHEN i % 5 > 0 THEN 'é' || i END AS t, "
+        "(i % 3)::text::char(2) AS c, i % 2 = 0 AS b, '2000-01-01'::date - i AS d"
+    )
+    found = run(backend.fetch(f"SELECT {values} FROM {MANY}", ONE * 5)).open_columns()
+    day = datetime.date(2000, 1, 1)
+    assert list(zip(*map(listed, found), strict=True)) == [
+        (
+            None if i == 20000 else i,
+            f"é{i}" if i % 5 else None,
+            f"{i % 3} ",
+            i % 2 == 0,
+            day - datetime.timedelta(i),
+        )
+        for i in MANY_ROWS
+    ]
+
+
+def test_the_ends_of_time(backend: PostgresBackend, run: Run) -> None:
+    sql = "SELECT 'infinity'::date AS a, '-infinity'::date AS b"
+    found = run(backend.fetch(sql, ONE * 2)).open_columns()
+    assert found == ([datetime.date.max], [datetime.date.min])
+
+
+def test_a_query_that_fails_after_many_rows(backend: PostgresBackend, run: Run) -> None:
+    with pytest.raises(EngineError):
+        run(backend.fetch(f"SELECT 1 / (24000 - i) AS n FROM {MANY}", ONE))
+    run(backend.ping())
+
+
+def test_an_answer_without_end_is_cancelled_while_it_comes(
+    backend: PostgresBackend, run: Run
+) -> None:
+    async def cancelled() -> None:
+        endless = "SELECT generate_series(1, 1000000000000) AS n"
+        task = asyncio.ensure_future(backend.fetch(endless, ONE))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(cancelled())
+    run(backend.ping())
 
 
 def test_an_unreachable_server(run: Run, caplog: pytest.LogCaptureFixture) -> None:
