@@ -1,18 +1,15 @@
 """Derivations: which rule gives each node its terms under one policy.
 
-`Derivation` is what EXPLAIN prints: a rule's name, the terms it concludes, the derivations of its premises.
 There is no default arm: a shape without a rule is refused by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from dp4sql.algebra.bounds import Bound, times
-from dp4sql.algebra.digits import width
-from dp4sql.algebra.expr import Col, Expr, Over, Scalar, reads, rewrite, walk
+from dp4sql.algebra.bounds import Bound
+from dp4sql.algebra.expr import Expr, Over, Scalar, reads, walk
 from dp4sql.algebra.nodes import (
     Aggregate,
     Distinct,
@@ -29,34 +26,19 @@ from dp4sql.algebra.nodes import (
     Sort,
     UnionAll,
     Values,
-    argument,
-    columns,
     ids,
 )
-from dp4sql.algebra.ownership import owned_bounds
-from dp4sql.algebra.schema import ForeignKey, Schema, Table
+from dp4sql.algebra.schema import Schema
 from dp4sql.errors import Refused, Unsupported
 from dp4sql.infer import binary, unary
-from dp4sql.infer.facts import Anchor, Facts, orientations, touches, uses
+from dp4sql.infer.bases import Bases
+from dp4sql.infer.derivation import Derivation
+from dp4sql.infer.facts import Facts, orientations, touches, uses
+from dp4sql.infer.grouping import check_order, peel
 from dp4sql.infer.rules import Rule
 from dp4sql.infer.terms import Distinct as DistinctMap
-from dp4sql.infer.terms import Term, Terms, changed, comes_or_goes, map_distinct, show, tidy, total
-from dp4sql.policy.labels import Del, Policy, Pub, Rep
-from dp4sql.policy.truncation import displaced_tables
-
-
-@dataclass(frozen=True, slots=True)
-class Derivation:
-    rule: Rule
-    terms: Terms
-    premises: tuple[Derivation, ...] = ()
-    about: str = ""
-
-    def lines(self, depth: int = 0) -> Iterator[str]:
-        about = f"  {self.about}" if self.about else ""
-        yield f"{'  ' * depth}{show(self.terms)}  ({self.rule}){about}"
-        for premise in self.premises:
-            yield from premise.lines(depth + 1)
+from dp4sql.infer.terms import Term, Terms, changed, comes_or_goes, map_distinct, tidy, total
+from dp4sql.policy.labels import Policy
 
 
 @dataclass
@@ -66,16 +48,12 @@ class Deriver:
     schema: Schema
     policy: Policy
     facts: Facts
-    owned: Mapping[str, Bound] = field(init=False)
-    displaced: Mapping[str, int] = field(init=False)
+    bases: Bases = field(init=False)
     _known: dict[int, tuple[Node, Derivation]] = field(default_factory=dict)
     """By identity; a node that is kept here leaves its identity to no other."""
 
     def __post_init__(self) -> None:
-        self.displaced = displaced_tables(self.schema, self.policy)
-        self.owned = owned_bounds(
-            self.schema, self.policy.entity, self.policy.max_owned, self.displaced
-        )
+        self.bases = Bases(self.schema, self.policy, self.facts)
 
     def derive(self, node: Node) -> Derivation:
         if id(node) not in self._known:
@@ -90,7 +68,7 @@ class Deriver:
     def _derive(self, node: Node) -> Derivation:
         match node:
             case Scan():
-                return self._scan(node)
+                return self.bases.scan(node)
             case Select(child, predicate):
                 below = self._below(child, predicate)
                 rule: Rule = "T-Sel3" if self._cuts(below.terms, predicate) else "T-Sel1/2"
@@ -152,74 +130,6 @@ class Deriver:
             )
         return Derivation("X-Order", below.terms, (below,))
 
-    # ------------------------------------------------------------ base relations
-
-    def _scan(self, node: Scan) -> Derivation:
-        table = node.table
-        n = self.owned.get(table.name, 0)
-        about = f"{table.name} {node.alias}" if node.alias != table.name else table.name
-        about += f" ({table.left_out})" if table.cut else ""
-        entity = table.name == self.policy.entity
-        if n == 0:
-            return Derivation("X-NotOwned", (), about=about)
-        if table.name in self.displaced:
-            return Derivation("X-Trunc", (self._displaced(node, n),), about=about)
-        distinct = self._base_distinct(table, node.alias)
-        match self.policy.labels.get(table.name, Pub()):
-            case Del():
-                deleted = (Term("Del", n, distinct=distinct),)
-                return Derivation("E-Del" if entity else "F-Del", deleted, about=about)
-            case Rep(attributes):
-                attrs = frozenset(f"{node.alias}.{a}" for a in attributes)
-                terms = tidy((Term("Rep", n, attrs, distinct),))
-                return Derivation("E-Rep" if entity else "F-Rep", terms, about=about)
-            case Pub():
-                return Derivation("E-Pub" if entity else "F-Pub", (), about=about)
-
-    def _displaced(self, node: Scan, n: Bound) -> Term:
-        """X-Trunc. A row that goes lets another in, one that comes pushes another out, whoever owns it: they
-        agree in the truncated bound's columns alone."""
-        bound = node.table.truncation
-        kept = bound.columns if bound is not None else frozenset()
-        attrs = frozenset(f"{node.alias}.{c}" for c in node.table.columns if c not in kept)
-        return Term("Opt", times(n, self.displaced[node.table.name]), attrs)
-
-    def _anchor(self, node: Node) -> Anchor | None:
-        """The base row that a view's rows sit on, if it is the entity that owns the changed ones."""
-        anchor = self.facts.anchor(node)
-        return None if anchor is None or anchor.table.name in self.displaced else anchor
-
-    def _owning_keys(self, table: Table) -> list[ForeignKey]:
-        return [fk for fk in table.foreign_keys if self.owned.get(fk.references, 0) != 0]
-
-    def _base_distinct(self, table: Table, alias: str) -> DistinctMap:
-        """Rows owned through one foreign key alone refer to no more parents than the entity owns."""
-        links = self._owning_keys(table)
-        if len(links) != 1 or table.name == self.policy.entity:
-            return {}
-        (link,) = links
-        parents = self.owned[link.references]
-        label = self.policy.labels.get(table.name, Pub())
-        moves = isinstance(label, Rep) and bool(label.attributes & frozenset(link.columns))
-        after = self.owned[table.name] if moves else parents
-        return {frozenset(f"{alias}.{c}" for c in link.columns): (parents, after)}
-
-    def _anchor_distinct(self, node: Node, anchor: Anchor) -> DistinctMap:
-        """The same, for the base row that an anchored view's rows sit on."""
-        names = self._anchored_names(node, anchor)
-        return map_distinct(self._base_distinct(anchor.table, anchor.alias), names.get)
-
-    def _anchored_names(self, node: Node, anchor: Anchor) -> dict[str, str]:
-        """`alias.column` of the anchor's scan -> the view's column that passes it through."""
-        return {
-            f"{anchor.alias}.{fact.source.column}": id
-            for id, fact in self.facts.columns(node).items()
-            if fact.source is not None and fact.source.alias == anchor.alias
-        }
-
-    def _deletes(self, table: Table) -> bool:
-        return isinstance(self.policy.labels.get(table.name, Pub()), Del)
-
     # ------------------------------------------------------------ joins
 
     def _side(self, node: Node, keys: frozenset[str]) -> binary.Side:
@@ -279,12 +189,12 @@ class Deriver:
     def _keyed(
         self, child: Node, parent: Node, pairs: tuple[tuple[str, str], ...], keeps_child: bool
     ) -> Term | None:
-        anchor, above = self._anchor(child), self._anchor(parent)
+        anchor, above = self.bases.anchor(child), self.bases.anchor(parent)
         if anchor is None or above is None:
             return None
         columns = self.facts.columns(child)
-        owned = self.owned.get(anchor.table.name, 0)
-        own = self._anchor_distinct(child, anchor)
+        owned = self.bases.owned.get(anchor.table.name, 0)
+        own = self.bases.distinct(child, anchor)
         terms = binary.key_join(
             binary.KeyJoin(
                 child=self.terms(child),
@@ -292,7 +202,7 @@ class Deriver:
                 parent_columns=ids(parent),
                 foreign_key=frozenset(a for a, _ in pairs),
                 owned=owned,
-                deleted=self._deletes(anchor.table),
+                deleted=self.bases.deletes(anchor.table),
                 total=above.total and not any(columns[a].nullable for a, _ in pairs),
                 keeps_child=keeps_child,
                 distinct={**own, **map_distinct(own, dict(pairs).get)},
@@ -363,19 +273,19 @@ class Deriver:
         self, left: Node, right: Node, pairs: tuple[tuple[str, str], ...]
     ) -> tuple[Bound, bool, DistinctMap] | None:
         """When `right` hangs on `left` by its only owning link: (owned rows, deleted, distinct) of the left."""
-        anchor, base = self._anchor(right), self._anchor(left)
+        anchor, base = self.bases.anchor(right), self.bases.anchor(left)
         turned = tuple((b, a) for a, b in pairs)
         if anchor is None or base is None or not self.facts.key_join(right, left, turned):
             return None
         sources = [self.facts.columns(right)[b].source for _, b in pairs]
-        links = self._owning_keys(anchor.table)
+        links = self.bases.owning_keys(anchor.table)
         names = frozenset(s.column for s in sources if s is not None and s.alias == anchor.alias)
         if len(links) != 1 or frozenset(links[0].columns) != names:
             return None
         if changed(self.terms(right)) & frozenset(b for _, b in pairs):
             return None
-        owned = self.owned.get(base.table.name, 0)
-        return owned, self._deletes(base.table), self._anchor_distinct(left, base)
+        owned = self.bases.owned.get(base.table.name, 0)
+        return owned, self.bases.deletes(base.table), self.bases.distinct(left, base)
 
     def _check_nulls(self, node: Semi) -> None:
         if not (node.anti and node.null_aware):
@@ -395,7 +305,7 @@ class Deriver:
         below = self._below(node.child)
         if not below.terms:
             return Derivation("T-Grp4", (), (below,))
-        _check_order(node)
+        check_order(node)
         keys = frozenset(node.keys)
         if not keys:
             return Derivation("X-GrpAll", unary.group_all(below.terms, node.aggs), (below,))
@@ -411,7 +321,7 @@ class Deriver:
 
     def _group_left(self, node: Aggregate) -> tuple[Rule, Terms] | None:
         """X-GrpLeft where the groups are single rows of the left side of a LEFT JOIN."""
-        join, arguments, names = _peel(node)
+        join, arguments, names = peel(node)
         if join is None or join.kind != "left":
             return None
         keys = frozenset(names.get(key, "") for key in node.keys)
@@ -452,36 +362,3 @@ class Deriver:
 
 def _window(expr: Expr) -> Over | None:
     return next((part for part in walk(expr) if isinstance(part, Over)), None)
-
-
-def _check_order(node: Aggregate) -> None:
-    """A group whose rows stay the same must stay the same: sums of binary fractions depend on their order.
-    Numbers of unknown size, such as quotients, are such fractions, too."""
-    for agg in node.aggs:
-        spread = agg.function.startswith(("var", "stddev"))
-        adds = agg.function in ("sum", "sum_distinct", "avg")
-        if spread or (adds and width(argument(node, agg)) is None):
-            name = agg.function.split("_")[0].upper()
-            raise Unsupported(
-                f"{name} below the outermost aggregate is computed in double precision, where the result "
-                "depends on the order of rows",
-                hint="Aggregate once, or cast to numeric(p, s) below SUM and AVG.",
-                position=agg.at,
-            )
-
-
-def _peel(node: Aggregate) -> tuple[Join | None, dict[str, frozenset[str]], dict[str, str]]:
-    """The join under an Aggregate and its Projects; what each aggregate reads of it; the keys' names in it."""
-    seen: dict[str, Expr] = {id: Col(id, type) for id, type in columns(node.child)}
-    below: Node = node.child
-    while isinstance(below, Project):
-        outputs = dict(below.outputs)
-        seen = {id: _through(expr, outputs) for id, expr in seen.items()}
-        below = below.child
-    names = {id: expr.id for id, expr in seen.items() if isinstance(expr, Col)}
-    arguments = {agg.id: reads(seen[agg.arg]) for agg in node.aggs if agg.arg is not None}
-    return (below if isinstance(below, Join) else None), arguments, names
-
-
-def _through(expr: Expr, outputs: Mapping[str, Expr]) -> Expr:
-    return rewrite(expr, lambda part: outputs[part.id] if isinstance(part, Col) else None)

@@ -36,7 +36,7 @@ def _base(deriver: Deriver, scan: Scan, what: str) -> Refused:
     missing = [
         f"{table.name} ({', '.join(fk.columns)})"
         for fk in table.foreign_keys
-        if not finite(key_frequency(table, fk.columns)) and fk.references in deriver.owned
+        if not finite(key_frequency(table, fk.columns)) and fk.references in deriver.bases.owned
     ]
     return Refused(
         f"{what} has no finite bound under policy {deriver.policy.name}: one {deriver.policy.entity} "

@@ -102,7 +102,7 @@ def _owners(deriver: Deriver, node: Node) -> set[Attrs] | None:
 
 def _owner(deriver: Deriver, node: Node, scan: Scan) -> Attrs | None:
     policy, table = deriver.policy, scan.table
-    if table.name in deriver.displaced:
+    if table.name in deriver.bases.displaced:
         return None
     names = (
         frozenset(table.key)

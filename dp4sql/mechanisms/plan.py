@@ -32,7 +32,8 @@ from dp4sql.algebra.nodes import (
     with_inputs,
 )
 from dp4sql.errors import Dp4sqlError, InternalError, Refused, Unsupported, located
-from dp4sql.infer.derive import Derivation, Deriver
+from dp4sql.infer.derivation import Derivation
+from dp4sql.infer.derive import Deriver
 from dp4sql.infer.facts import Facts, uses
 from dp4sql.infer.ranges import Fact
 from dp4sql.infer.reasons import unbounded

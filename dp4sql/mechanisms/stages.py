@@ -9,7 +9,7 @@ from fractions import Fraction
 from dp4sql.algebra.expr import Expr
 from dp4sql.algebra.nodes import Aggregate, Node
 from dp4sql.algebra.types import Type
-from dp4sql.infer.derive import Derivation
+from dp4sql.infer.derivation import Derivation
 from dp4sql.mechanisms.measure import Column, Quantity
 from dp4sql.noise import root_up
 from dp4sql.sql.calls import Call

@@ -15,7 +15,7 @@ from dp4sql.algebra.expr import Constant
 from dp4sql.algebra.nodes import Aggregate, walk_nodes
 from dp4sql.algebra.types import Type, Value
 from dp4sql.errors import InternalError, InvalidParameter, Unsupported
-from dp4sql.infer.derive import Derivation
+from dp4sql.infer.derivation import Derivation
 from dp4sql.infer.facts import Facts
 from dp4sql.infer.terms import Terms
 from dp4sql.mechanisms.calls import Environment
