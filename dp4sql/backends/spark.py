@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import SparkSession
+import numpy as np
+import pyarrow as pa
+from pyspark.errors import PySparkException
 
-from dp4sql.backends.base import query_canceled, query_failed
-from dp4sql.errors import EngineError, InternalError
-from dp4sql.rows import OutputColumn, PrivateRows
+from dp4sql.backends.base import query_failed
+from dp4sql.backends.spark_sessions import closed, remote, started
+from dp4sql.errors import EngineError, InternalError, QueryCanceled
+from dp4sql.rows import PART, OutputColumn, PrivateRows
 
 log = logging.getLogger(__name__)
 
 WORKERS: Final = 4
-#: What rendered SQL relies on: text as it is written, time without zones, errors where numbers overflow.
-SETTINGS: Final = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.timestampType": "TIMESTAMP_NTZ",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.parser.escapedStringLiterals": "true",
-    "spark.sql.runSQLOnFiles": "false",
-}
-LOCAL: Final = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "8",
-}
-#: A Connect server takes one interrupt a query. What adaptive execution submits on other threads after that
-#: one would run on with nobody to stop it.
-REMOTE: Final = {"spark.sql.adaptive.enabled": "false"}
-#: Spark's names of types as information_schema would have them.
-NAMES: Final = {
-    "int": "integer",
-    "string": "text",
-    "timestamp_ntz": "timestamp",
-    "timestamp": "timestamp with time zone",
-}
+
+
+@dataclass(slots=True)
+class _Query:
+    """One statement on its way; Spark finds its jobs by `tag`. `ended` once nobody waits for it any more."""
+
+    sql: str
+    tag: str = field(default_factory=lambda: f"dp4sql-{uuid.uuid4()}")
+    ended: bool = False
 
 
 class SparkBackend:
@@ -71,12 +62,23 @@ class SparkBackend:
     async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
         if not sql.startswith(("SELECT", "select", "with", "WITH")):
             raise InternalError("what was rendered for Spark is not a SELECT")
-        session, tag = await self._opened(), f"dp4sql-{uuid.uuid4()}"
-        job = self._pool.submit(_run, session, sql, tag, len(columns))
+        session = await self._opened()
+        rows = await self._answered(session, _Query(sql))
+        if rows is None:
+            await self._forget(session)
+            rows = await self._answered(await self._opened(), _Query(sql))
+        if rows is None:
+            raise query_failed()
+        return rows
+
+    async def _answered(self, session: Any, query: _Query) -> PrivateRows | None:
+        """None where Spark no longer knows the session."""
+        job = self._pool.submit(_run, session, query)
         try:
             return await asyncio.wrap_future(job)
         except asyncio.CancelledError:
-            await _stopped(job, session, tag)
+            query.ended = True
+            await _stopped(job, session, query.tag)
             raise
 
     async def ping(self) -> None:
@@ -91,93 +93,87 @@ class SparkBackend:
         async with self._opening:
             if self._session is None:
                 self._session = await asyncio.to_thread(
-                    _started, self._url, self._parameters, self._files
+                    started, self._url, self._parameters, self._files
                 )
             return self._session
 
+    async def _forget(self, session: Any) -> None:
+        async with self._opening:
+            if self._session is session:
+                self._session = None
+                await asyncio.to_thread(closed, session)
 
-def _run(session: Any, sql: str, tag: str, width: int) -> PrivateRows:
+
+def _run(session: Any, query: _Query) -> PrivateRows | None:
     # Sessions know tags, too, but those of this process find no job by them.
+    tags = session if remote(session) else session.sparkContext
     add, remove = (
-        (session.addTag, session.removeTag)
-        if _remote(session)
-        else (session.sparkContext.addJobTag, session.sparkContext.removeJobTag)
+        (tags.addTag, tags.removeTag) if remote(session) else (tags.addJobTag, tags.removeJobTag)
     )
-    add(tag)
     try:
-        rows = session.sql(sql).collect()
+        add(query.tag)
+        return PrivateRows(_columns(session.sql(query.sql).toArrow()))
     except Exception as error:
         # Python, Java and Connect raise errors of different families; clients hear one thing.
-        if "OPERATION_CANCELED" in str(error) or "cancelled" in str(error):
-            raise query_canceled() from None
-        log.error("query failed: %s\n%s", error, sql)
+        if query.ended:
+            return None
+        condition = _condition(error)
+        if condition == "OPERATION_CANCELED":
+            raise QueryCanceled(
+                "the database ended the query", hint="Spark's administrator cancelled it."
+            ) from None
+        log.error("query failed: %s\n%s", error, query.sql)
+        if _lost(session, condition):
+            return None
         raise query_failed() from None
     finally:
-        remove(tag)
-    return PrivateRows(list(zip(*rows, strict=True)) or [()] * width)
+        with contextlib.suppress(Exception):
+            remove(query.tag)
 
 
-async def _stopped(job: Future[PrivateRows], session: Any, tag: str) -> None:
+def _condition(error: Exception) -> str:
+    """Spark's name for what went wrong, which no data can forge."""
+    return (error.getCondition() if isinstance(error, PySparkException) else None) or ""
+
+
+def _lost(session: Any, condition: str) -> bool:
+    """Whether Spark started anew or dropped the session, so that another one could answer."""
+    if remote(session):
+        return condition.startswith("INVALID_HANDLE") or bool(session.is_stopped)
+    with contextlib.suppress(Exception):
+        return bool(session.sparkContext._jsc.sc().isStopped())
+    return False  # Java itself is gone, and cannot be started twice in a process
+
+
+def _columns(table: pa.Table) -> list[Any]:
+    many = table.num_rows >= PART
+    return [_values(column, many) for column in table.columns]
+
+
+def _values(column: pa.ChunkedArray, many: bool) -> Any:
+    """Many integers as an array, the rest as Python values, in parts, so that other threads get their turn."""
+    if many and pa.types.is_integer(column.type) and not column.null_count:
+        return column.to_numpy().astype(np.int64)
+    parts = range(0, len(column), PART)
+    return [value for start in parts for value in column.slice(start, PART).to_pylist()]
+
+
+async def _stopped(job: Future[PrivateRows | None], session: Any, tag: str) -> None:
     """Interrupt until it counts: one that comes before the job has begun is forgotten."""
     job.cancel()
-    remote = _remote(session)
-    interrupt = session.interruptTag if remote else session.sparkContext.cancelJobsWithTag
     while not job.done():
-        await asyncio.to_thread(interrupt, tag)
+        await asyncio.to_thread(_interrupt, session, tag)
         await asyncio.sleep(0.05)
 
 
-def _remote(session: Any) -> bool:
-    return not isinstance(session, SparkSession)
-
-
-# ---------------------------------------------------------------- opening
-
-
-def _started(url: str, parameters: str, files: dict[str, str]) -> Any:
+def _interrupt(session: Any, tag: str) -> None:
     try:
-        session = _session(url, parameters)
-        for name, value in (SETTINGS | (REMOTE if _remote(session) else {})).items():
-            session.conf.set(name, value)
-        for name, place in files.items():
-            session.read.parquet(place).createOrReplaceTempView(name)
-        _describe(session)
+        if remote(session):
+            session.interruptTag(tag)
+        else:
+            session.sparkContext.cancelJobsWithTag(tag)
     except Exception as error:
-        log.error("cannot start Spark: %s", error)
-        raise EngineError(
-            "Spark cannot be started or reached",
-            hint="Spark on this machine needs Java 17 or later; elsewhere check host and port. "
-            "The log says more.",
-        ) from None
-    return session
-
-
-def _session(url: str, parameters: str) -> Any:
-    parsed = urlsplit(url)
-    if parsed.scheme == "sc":
-        return SparkSession.builder.remote(f"sc://{parsed.netloc}/;{parameters}").create()
-    builder = SparkSession.builder.appName("dp4sql")
-    builder = builder.master(f"spark://{parsed.netloc}" if parsed.netloc else "local[*]")
-    for name, value in LOCAL.items():
-        builder = builder.config(name, value)
-    # Views and settings of its own, whoever else uses Spark in this process.
-    return builder.getOrCreate().newSession()
-
-
-def _describe(session: Any) -> None:
-    """A view with what information_schema.columns holds elsewhere."""
-    rows = []
-    for table in session.catalog.listTables():
-        for i, column in enumerate(session.table(f"`{table.name}`").schema.fields):
-            type = column.dataType.simpleString()
-            null = "YES" if column.nullable else "NO"
-            name = NAMES.get(type, type)
-            rows.append(("public", table.name, column.name, name, null, None, None, i))
-    shape = (
-        "table_schema string, table_name string, column_name string, data_type string, "
-        "is_nullable string, numeric_precision int, numeric_scale int, ordinal_position int"
-    )
-    session.createDataFrame(rows, shape).createOrReplaceTempView("dp4sql_columns")
+        log.error("cannot cancel a query: %s", error)
 
 
 def _folder(path: str, scheme: str) -> str | None:

@@ -20,6 +20,9 @@ from .servers import connect_server, server, versions
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 
+#: Seconds after which a query that never ends was not stopped.
+PATIENCE = 120
+
 TABLE = """
 CREATE TABLE things (
     id INTEGER PRIMARY KEY, big BIGINT, price DECIMAL(15, 2), ratio DOUBLE PRECISION,

@@ -130,12 +130,17 @@ def _wait(url: str) -> None:
 # ---------------------------------------------------------------- Spark Connect
 
 
-@contextmanager
-def connect_server() -> Iterator[int]:
-    """A Spark Connect server of its own process; its port."""
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
+    return port
+
+
+@contextmanager
+def connect_server(port: int | None = None) -> Iterator[int]:
+    """A Spark Connect server of its own process; its port."""
+    port = port or free_port()
     found = importlib.util.find_spec("pyspark")
     assert found is not None
     assert found.origin is not None

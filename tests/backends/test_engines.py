@@ -19,10 +19,7 @@ from dp4sql.rows import OutputColumn
 from dp4sql.sql.dialects import DIALECTS
 from dp4sql.sql.truncation import table_source
 
-from .conftest import Engine, Run
-
-#: Seconds after which a query that never ends was not stopped.
-PATIENCE = 120
+from .conftest import PATIENCE, Engine, Run
 
 
 def columns(run: Run, backend: Backend, sql: str, width: int = 1) -> list[list[Any]]:
