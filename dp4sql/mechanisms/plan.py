@@ -14,6 +14,7 @@ from typing import Final
 
 from dp4sql.algebra.bounds import finite
 from dp4sql.algebra.expr import Col, Constant, Expr, Scalar, rewrite
+from dp4sql.algebra.lengths import check_lengths
 from dp4sql.algebra.nodes import (
     Aggregate,
     Fetched,
@@ -78,6 +79,7 @@ class Planner:
         self.stages += [CallStage(call) for call in statement.calls]
         shown = frozenset(column.id for column in statement.query.columns)
         final = self.split(self.resolve(statement.query.node), shown)
+        check_lengths(final)
         return Plan(tuple(self.stages), final, statement.query.columns, statement.parameters)
 
     # ------------------------------------------------------------ scalar subqueries
@@ -95,6 +97,7 @@ class Planner:
 
     def _scalar(self, expr: Scalar) -> Constant:
         final = self.split(self.resolve(expr.query), frozenset({expr.column}))
+        check_lengths(final)
         self.stages.append(ScalarStage(final, expr.column, expr.type))
         return Constant(len(self.stages) - 1, expr.type)
 
@@ -203,6 +206,7 @@ class Planner:
 
     def _stage(self, stage: Release | PublicRead) -> Fetched:
         """Equal reads are one stage: the same thing is never measured twice."""
+        check_lengths(stage.node)
         key = f"{type(stage).__name__} {Renderer(DUCKDB).statement(*_identity(stage))}"
         if key not in self._seen:
             self.stages.append(stage)

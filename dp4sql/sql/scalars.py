@@ -25,8 +25,9 @@ from dp4sql.algebra.expr import (
     Over,
     Scalar,
 )
+from dp4sql.algebra.lengths import RELEASED
 from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, Type
-from dp4sql.errors import InternalError, NumberOutOfRange
+from dp4sql.errors import InternalError, NumberOutOfRange, TooComplex
 from dp4sql.sql import casts, numbers, spark, texts, times
 from dp4sql.sql.dialects import Dialect
 
@@ -141,7 +142,10 @@ class Scalars:
     def _constant(self, stage: int, type: Type) -> str:
         if stage not in self.constants:
             return f"CAST(NULL AS {self.dialect.type_name(type)}) /* released in stage {stage} */"
-        return literal(self.constants[stage], type, self.dialect)
+        value = self.constants[stage]
+        if isinstance(value, str) and len(value) > RELEASED:
+            raise TooComplex(f"a subquery gave a text of more than {RELEASED} characters")
+        return literal(value, type, self.dialect)
 
     # ------------------------------------------------------------ operators
 

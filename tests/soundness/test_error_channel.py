@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 import dp4sql
-from dp4sql.errors import Refused, Unsupported
+from dp4sql.errors import Refused, TooComplex, Unsupported
 
 COLUMNS: dict[str, tuple[Any, str]] = {
     "id": ("integer", "INTEGER"),
@@ -88,6 +88,26 @@ REFUSED = [
     "SELECT COUNT(*) FROM (SELECT a FROM t EXCEPT SELECT 1.00000000000000000000000000000001) q",
     "SELECT COUNT(*) FROM (SELECT n FROM t INTERSECT SELECT m FROM t) q",
 ]
+
+
+LONG = "REPLACE(REPLACE(CASE WHEN i = 1 THEN 'x' ELSE '' END, 'x', '{0}'), 'x', '{0}')".format(
+    "x" * 400
+)
+SEALED = "(SELECT DISTINCT id, s || s || s || s || s || s || s || s || s || s || s AS s FROM {}) q"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT COUNT(*) FROM t WHERE {LONG} = 'y'",
+        f"SELECT COUNT(*) FROM {SEALED.format(SEALED.format('t'))} WHERE s || s = 'y'",
+        "SELECT COUNT(*) FROM t WHERE REPLACE(s, 'x', s) = 'y'",
+    ],
+)
+def test_no_text_grows_beyond_what_engines_hold(sql: str) -> None:
+    """REPLACE in REPLACE ran out of memory on the rows that had something to replace."""
+    with pytest.raises(TooComplex, match="too long"):
+        dp4sql.explain(POLICY, sql)
 
 
 def _read(rows: list[Any], statements: tuple[str, ...]) -> list[Any]:
