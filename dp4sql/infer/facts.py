@@ -36,11 +36,11 @@ from dp4sql.algebra.nodes import (
 )
 from dp4sql.algebra.schema import Column, Table
 from dp4sql.infer.frequencies import frequency
+from dp4sql.infer.moments import Range
 from dp4sql.infer.ranges import (
     ANY,
     Columns,
     Fact,
-    Range,
     Source,
     hull,
     meet,

@@ -27,10 +27,17 @@ from dp4sql.algebra.types import (
     Type,
     Value,
 )
+from dp4sql.infer.moments import (
+    Range,
+    days,
+    epoch_range,
+    part_range,
+    shifted,
+    truncated,
+    year_range,
+)
 
-Range: TypeAlias = tuple[Fraction | None, Fraction | None]
 ANY: Range = (None, None)
-EPOCH = datetime.date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +71,8 @@ def number(value: Value) -> Fraction | None:
             return Fraction(value)
         case float() if math.isfinite(value):
             return Fraction(value)
-        case datetime.datetime():
-            day = Fraction((value.date() - EPOCH).days)
-            midnight = datetime.datetime.combine(value.date(), datetime.time(), value.tzinfo)
-            seconds = (value - midnight).total_seconds()
-            return day + Fraction(seconds) / 86400
         case datetime.date():
-            return Fraction((value - EPOCH).days)
+            return days(value)
         case _:
             return None
 
@@ -170,26 +172,6 @@ def absolute(a: Range) -> Range:
     return (Fraction(0) if inside else min(ends), max(ends))
 
 
-def year_range(a: Range) -> Range:
-    def year(days: Fraction | None) -> Fraction | None:
-        return (
-            None
-            if days is None
-            else Fraction((EPOCH + datetime.timedelta(days=math.floor(days))).year)
-        )
-
-    return (year(a[0]), year(a[1]))
-
-
-def truncated(unit: Expr, a: Range) -> Range:
-    """A date is truncated by no more days than the unit has."""
-    days = _UNIT_DAYS.get(str(unit.value), 1) if isinstance(unit, Lit) else None
-    return (None if a[0] is None or days is None else a[0] - days, a[1])
-
-
-_UNIT_DAYS: Mapping[str, int] = {"decade": 3653, "year": 366, "quarter": 92, "month": 31, "week": 7}
-
-
 def range_of(expr: Expr, columns: Columns) -> Range:
     """The range of `expr` when each column stays within its own."""
     match expr:
@@ -281,9 +263,12 @@ def call_range(op: str, args: tuple[Expr, ...], type: Type, columns: Columns) ->
             return (Fraction(0), None)
         case "date_trunc":
             return truncated(args[0], ranges[1])
+        case "time+interval":
+            return shifted(args[1], ranges[0])
+        case "extract_epoch":
+            return epoch_range(ranges[0])
         case _ if op in PARTS:
-            low, high = PARTS[op]
-            return (Fraction(low), Fraction(high))
+            return part_range(op, ranges[0], PARTS[op])
         case _:
             return ANY
 

@@ -8,8 +8,9 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
+from dp4sql.mechanisms.ranks import Rank, margin
 from dp4sql.mechanisms.stages import Measurement, Plan, Price
 from dp4sql.noise import gaussian_half_width, half_width, root_up, selection_shortfall
 
@@ -29,6 +30,8 @@ class MeasurementReport:
     losses: Mapping[str, Fraction]
     squares: Mapping[str, Fraction]
     gaussian: bool = False
+    rank: Rank | None = None
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +137,28 @@ def _l2(m: MeasurementReport, policy: str) -> str:
 
 def noise(m: MeasurementReport) -> str:
     """Scale and half-width; a selection's are in ranks, that is in rows."""
-    if m.kind == "rank":
-        rows = short(m.half_width)
-        return f"noise scale {short(m.scale)}, 95 % within {rows} rows of the best candidate"
+    if m.rank is not None:
+        return f"noise scale {short(m.scale)}, {_chosen(m.rank, m.half_width, m.rows)}"
     law = "Gaussian noise" if m.gaussian else "noise"
     return f"{law} scale {short(m.scale)}, 95 % within +-{short(m.half_width)}"
+
+
+def _chosen(rank: Rank, half_width: Fraction, most: int | None) -> str:
+    """How far the choice goes astray, in rows. With so few it can be anything, and how many there are is private."""
+    rows = int(half_width) + (1 if rank.target else 0)
+    if most is not None and most <= half_width:
+        there = f"{most} rows" if most != 1 else "1 row"
+        return f"with {there} at most it may be any value of the range"
+    if rank.target and rows == 1:
+        return f"95 % the {_ENDS[rank.target]} value"
+    if rank.target:
+        within = f"among the {rows} {_ENDS[rank.target]} values"
+    else:
+        within = f"within {rows} row{'s' if rows != 1 else ''} of the rank asked for"
+    return f"95 % {within}; over fewer rows it may be any value of the range"
+
+
+_ENDS: Final = {"min": "smallest", "max": "largest"}
 
 
 def _aggregate_json(a: AggregateBound) -> dict[str, Any]:
@@ -182,15 +202,19 @@ def report(measurement: Measurement, scale: Fraction) -> MeasurementReport:
         losses={p: measurement.loss(p, scale) for p in measurement.bounds},
         squares={p: square * unit**2 for p, square in measurement.squares.items()},
         gaussian=measurement.gaussian,
+        rank=q.rank,
+        rows=measurement.rows,
     )
 
 
 def _half_width(measurement: Measurement, scale: Fraction) -> int:
-    """In units; for a rank how many rows the chosen candidate is off the best one, or fewer."""
-    q = measurement.quantity
-    if q.rank is None:
+    """In units; for a rank how many rows the chosen candidate is off the asked one, or fewer."""
+    rank = measurement.quantity.rank
+    if rank is None:
         return gaussian_half_width(scale) if measurement.gaussian else half_width(scale)
-    return math.ceil(selection_shortfall(q.rank.candidates, scale) / (q.rank.below + q.rank.above))
+    if rank.target:
+        return 2 * margin(rank, scale)
+    return math.ceil(selection_shortfall(rank.grid.candidates, scale) / (rank.below + rank.above))
 
 
 def _unit(measurement: Measurement) -> Fraction:

@@ -15,11 +15,13 @@ from functools import lru_cache
 
 from dp4sql.algebra.digits import Width, width
 from dp4sql.algebra.expr import Call, Case, Col, Expr, Lit, reads
-from dp4sql.algebra.nodes import Aggregate, Node, Project, Select, columns
+from dp4sql.algebra.nodes import Aggregate, Node, Project, columns
 from dp4sql.algebra.types import INTEGERS, Type
 from dp4sql.infer.facts import Facts
-from dp4sql.infer.ranges import Fact, Range, range_of
+from dp4sql.infer.moments import Range
+from dp4sql.infer.ranges import Fact, range_of
 from dp4sql.mechanisms.measure import Quantity, constant
+from dp4sql.mechanisms.origin import traced
 
 UNKNOWN = Fact(Type("unknown"), True)
 EXACT = INTEGERS | {"numeric"}
@@ -97,7 +99,7 @@ def _holding(expr: Expr, node: Node, facts: Facts) -> Expr | None:
         case Lit():
             return expr
         case Col(id):
-            origin, below = _origin(expr, node)
+            origin, below = traced(expr, node)
             if isinstance(origin, Col):
                 return _column(origin, facts.columns(node)[id])
             return _holding(origin, below, facts)
@@ -117,15 +119,6 @@ def _holding(expr: Expr, node: Node, facts: Facts) -> Expr | None:
             return replace(expr, whens=tuple(pairs), default=last)
         case _:
             return None
-
-
-def _origin(expr: Expr, node: Node) -> tuple[Expr, Node]:
-    """What a column is below the projections of `node`, as far as these give it: over which node."""
-    while isinstance(expr, Col) and isinstance(node, (Project, Select)):
-        if isinstance(node, Project):
-            expr = dict(node.outputs)[expr.id]
-        node = node.child
-    return expr, node
 
 
 def _column(column: Col, fact: Fact) -> Expr | None:

@@ -11,14 +11,17 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal, assert_never
+from functools import partial
+from typing import Final, Literal, assert_never
 
 from dp4sql.algebra.expr import Lit
 from dp4sql.algebra.nodes import Agg
-from dp4sql.algebra.types import BIGINT, FLOATS, INTEGERS, NUMBERS, Type
+from dp4sql.algebra.types import BIGINT, FLOATS, INTEGERS, NUMBERS, TIMES, Type
 from dp4sql.errors import Refused, Unsupported, located
 from dp4sql.infer.ranges import Fact
 from dp4sql.infer.release import Summand
+from dp4sql.mechanisms import ranks
+from dp4sql.mechanisms.ranks import Rank
 
 MeasurementKind = Literal[
     "count",
@@ -30,22 +33,8 @@ MeasurementKind = Literal[
     "sum_squares",
     "rank",
 ]
-MAX_CANDIDATES = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """A quantile as a choice among the candidates first, first + step, ...: the one for which about
-    `below` rows are smaller for each `above` rows that are larger. With `target` set it is MIN or MAX: the
-    candidate that about `target` rows reach (MIN: at or below it; MAX: at or above it).
-    """
-
-    first: Fraction
-    step: Fraction
-    candidates: int
-    below: int
-    above: int
-    target: Literal["min", "max"] | None = None
+CHOICES: Final = frozenset({"min", "max", "quantile_cont", "quantile_disc"})
+"""Aggregates that choose a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +122,7 @@ def total(
     low, high = fact.range
     assert low is not None
     assert high is not None
-    step = unit or grid(fact.type, low, high)
+    step = unit or step_of(fact.type, low, high)
     center = middle(low, high, step) if centred else Fraction(0)
     first = math.floor((low - center) / step)
     last = math.ceil((high - center) / step)
@@ -148,52 +137,64 @@ def squares(mean: Quantity) -> Quantity:
     return replace(mean, kind="sum_squares", low=0, high=reach * reach)
 
 
-def rank(agg: Agg, columns: Mapping[str, Fact], unit: Fraction | None) -> Quantity:
-    """MIN, MAX or a percentile of a ranged column."""
+def rank(
+    agg: Agg, columns: Mapping[str, Fact], unit: Fraction | None, grid: ranks.Grid | None
+) -> Quantity:
+    """MIN, MAX or a percentile: a choice among the candidates of `grid`, or of numbers in their range."""
     assert agg.arg is not None
-    low, high = columns[agg.arg].range
-    assert low is not None
-    assert high is not None
-    step = unit or grid(columns[agg.arg].type, low, high)
-    step *= max(1, math.ceil((high - low) / step / MAX_CANDIDATES))
-    count = math.floor((high - low) / step) + 1
-    if agg.function in ("min", "max"):
-        target: Literal["min", "max"] = "min" if agg.function == "min" else "max"
-        found = Rank(low, step, count, 0, 1, target)
+    if grid is None:
+        low, high = columns[agg.arg].range
+        assert low is not None
+        assert high is not None
+        grid = ranks.numbers(low, high, unit or step_of(columns[agg.arg].type, low, high))
+    share = Fraction(agg.fraction or 0)  # type: ignore[arg-type]
+    if agg.function in ("min", "max") or share in (0, 1):
+        target: Literal["min", "max"] = "max" if agg.function == "max" or share == 1 else "min"
+        found = Rank(grid, 0, 1, target)
         return Quantity("rank", agg.arg, Fraction(1), Fraction(0), 0, 1, agg.arg, found)
-    share = Fraction(agg.fraction)  # type: ignore[arg-type]
     below, above = share.denominator - share.numerator, share.numerator
-    found = Rank(low, step, count, below, above)
+    found = Rank(grid, below, above)
     return Quantity("rank", agg.arg, Fraction(1), Fraction(0), -above, below, agg.arg, found)
 
 
-def _check_range(agg: Agg, columns: Mapping[str, Fact]) -> None:
-    """What sums values, or chooses one, needs numbers between known ends."""
+def _check_range(agg: Agg, columns: Mapping[str, Fact], grids: Mapping[str, ranks.Grid]) -> None:
+    """What sums values, or chooses one, needs numbers between known ends; a choice also takes what has a grid."""
     if agg.arg is None or agg.function.startswith(("count", "bool")):
         return
-    if columns[agg.arg].type.kind not in NUMBERS:
+    type, chooses = columns[agg.arg].type, agg.function in CHOICES
+    if chooses and agg.arg in grids:
+        return
+    if type.kind not in (NUMBERS | TIMES if chooses else NUMBERS):
         raise Unsupported(
-            f"{agg.text} over private {columns[agg.arg].type.kind} values is not supported",
-            hint="It works on numbers with a range. EXTRACT(YEAR FROM ...) turns a date into one.",
+            f"{agg.text} over private {type.kind} values is not supported",
+            hint=_ORDERED if chooses else _NUMBERS,
         )
     if None in columns[agg.arg].range:
         raise _no_range(agg, columns[agg.arg])
+
+
+_NUMBERS: Final = "It works on numbers with a range. EXTRACT(YEAR FROM ...) turns a date into one."
+_ORDERED: Final = (
+    "It works on numbers, dates and timestamps with a range, and on texts of a declared domain."
+)
 
 
 def _no_range(agg: Agg, fact: Fact) -> Refused:
     """A row without a range could move the answer by any amount."""
     source = fact.source
     what = f"{source.table}.{source.column}" if source is not None else "what it adds up"
-    chooses = agg.function in ("min", "max", "quantile_cont", "quantile_disc")
-    what = "what it chooses from" if chooses and source is None else what
+    what = "what it chooses from" if agg.function in CHOICES and source is None else what
     curator = f"range: [low, high] for {source.table}.{source.column}" if source else "ranges"
+    limit = "LEAST(GREATEST(x, 0), 100)"
+    if fact.type.kind in TIMES:
+        limit = "WHERE x BETWEEN DATE '2020-01-01' AND DATE '2024-12-31'"
     return Refused(
         f"{agg.text} has no finite bound: {what} has no declared range",
-        hint=f"The query can limit it, as in LEAST(GREATEST(x, 0), 100); the curator can declare {curator}.",
+        hint=f"The query can limit it, as in {limit}; the curator can declare {curator}.",
     )
 
 
-def grid(type: Type, low: Fraction, high: Fraction) -> Fraction:
+def step_of(type: Type, low: Fraction, high: Fraction) -> Fraction:
     """The step that sums are measured on: 1 for integers, the last decimal of exact decimals, else a
     power of ten about a millionth of the range."""
     if type.kind in INTEGERS:
@@ -233,17 +234,18 @@ def quantities(
     aggs: Iterable[Agg],
     columns: Mapping[str, Fact],
     units: Mapping[str, Fraction],
+    grids: Mapping[str, ranks.Grid],
     centred: Collection[str] = (),
 ) -> tuple[list[Quantity], list[Column]]:
-    """The measurements that a list of aggregates needs, each once. `centred`: SUMs to be put together from a
-    centred sum and a count."""
+    """The measurements that a list of aggregates needs, each once. `grids`: what MIN, MAX and percentiles of
+    other values than numbers choose among. `centred`: SUMs to be put together from a centred sum and a count."""
     found: list[Quantity] = []
     built: list[Column] = []
     for agg in aggs:
         indices = []
         with located(agg.at):
-            _check_range(agg, columns)
-        needed = _mean if agg.id in centred else _needed
+            _check_range(agg, columns, grids)
+        needed = _mean if agg.id in centred else partial(_needed, grids=grids)
         for quantity in needed(agg, columns, units):
             if quantity not in found:
                 found.append(quantity)
@@ -258,7 +260,12 @@ def _mean(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]) 
     return [total(agg.arg, columns, units.get(agg.arg), centred=True), count(agg.arg, columns)]
 
 
-def _needed(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]) -> list[Quantity]:
+def _needed(
+    agg: Agg,
+    columns: Mapping[str, Fact],
+    units: Mapping[str, Fraction],
+    grids: Mapping[str, ranks.Grid],
+) -> list[Quantity]:
     match agg.function:
         case "count_star" | "count":
             return [count(agg.arg, columns)]
@@ -278,6 +285,7 @@ def _needed(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]
             mean = total(agg.arg, columns, units.get(agg.arg), centred=True)
             return [mean, squares(mean), count(agg.arg, columns)]
         case "min" | "max" | "quantile_cont" | "quantile_disc":
-            return [rank(agg, columns, units.get(agg.arg or ""))]
+            arg = agg.arg or ""
+            return [rank(agg, columns, units.get(arg), grids.get(arg))]
         case _:
             assert_never(agg.function)

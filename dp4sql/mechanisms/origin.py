@@ -106,3 +106,12 @@ def _side_origin(node: Node, found: Origin, padded: bool, pads: bool) -> dict[st
 
 def inline(expr: Expr, names: dict[str, Expr]) -> Expr:
     return rewrite(expr, lambda part: names[part.id] if isinstance(part, Col) else None)
+
+
+def traced(expr: Expr, node: Node) -> tuple[Expr, Node]:
+    """What a column is below the projections of `node`, as far as these give it: over which node."""
+    while isinstance(expr, Col) and isinstance(node, (Project, Select)):
+        if isinstance(node, Project):
+            expr = dict(node.outputs)[expr.id]
+        node = node.child
+    return expr, node

@@ -44,6 +44,7 @@ from dp4sql.infer.terms import seen_through
 from dp4sql.mechanisms.bins import BinFinder
 from dp4sql.mechanisms.measure import Quantity, quantities
 from dp4sql.mechanisms.placing import Way, is_quieter, parted, recombined, sums_groups
+from dp4sql.mechanisms.ranks import grids
 from dp4sql.mechanisms.refusals import raw_rows
 from dp4sql.mechanisms.sharing import Measuring, shared
 from dp4sql.mechanisms.stages import (
@@ -223,11 +224,12 @@ class Planner:
     def release(self, node: Aggregate) -> Release:
         below = self.facts.columns(node.child)
         units = {id: unit for id, fact in below.items() if (unit := self._declared_unit(fact))}
+        candidates = grids(node, self.facts, self.policies.schema)
         derivations = {name: d.derive(node.child) for name, d in self.derivers.items()}
         known: dict[Quantity, Measurement] = {}
 
         def planned(centred: frozenset[str]) -> Measuring:
-            measured, built = quantities(node.aggs, below, units, centred)
+            measured, built = quantities(node.aggs, below, units, candidates, centred)
             for quantity in measured:
                 if quantity not in known:
                     known[quantity] = self._measurement(quantity, node, derivations)
@@ -269,7 +271,9 @@ class Planner:
             l1 = Fraction(found.bound)
             squares[name] = squared(derivation.terms, keys, quantity.summand, l1, together)
             rules[name] = found.rule
-        return Measurement(quantity, bounds, squares, rules, self._concentrated)
+        rows = self.facts.freq(node.child, keys) if quantity.rank is not None else None
+        most = int(rows) if rows is not None and finite(rows) else None
+        return Measurement(quantity, bounds, squares, rules, self._concentrated, most)
 
 
 def map_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node:

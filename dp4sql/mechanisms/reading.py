@@ -13,11 +13,10 @@ from dp4sql.infer.facts import Facts
 from dp4sql.infer.ranges import Fact
 from dp4sql.mechanisms.factoring import Product, few_valued, product
 from dp4sql.mechanisms.holding import firm
-from dp4sql.mechanisms.measure import decimal
+from dp4sql.mechanisms.placement import place
 from dp4sql.mechanisms.stages import Release
 from dp4sql.mechanisms.summing import Summing, steps
 from dp4sql.sql.dialects import Dialect
-from dp4sql.sql.numbers import finite
 from dp4sql.sql.render import Block, Renderer
 
 
@@ -229,13 +228,10 @@ def histogram_sql(
     renderer = Renderer(dialect, constants)
     block = renderer.block(release.node.child)
     keys = _keys(release, renderer, block)
-    top = rank.candidates - 1
     column = Col(q.arg, dict(columns(release.node.child))[q.arg])
-    value = finite(column, block.names[q.arg], dialect)
-    place = f"FLOOR(({value} - {decimal(rank.first):f}) / {decimal(rank.step):f} + 0.5)"
-    bucket = f"CASE WHEN {place} < 0 THEN 0 WHEN {place} > {top} THEN {top} ELSE {place} END"
+    bucket, counted = place(rank.grid, column, block.names[q.arg], dialect)
     items = [f"{text} AS k{i}" for i, text in enumerate(keys)]
-    items += [f"CAST({bucket} AS BIGINT) AS place", "COUNT(*) AS n"]
-    where = " AND ".join([*block.where, f"{block.names[q.arg]} IS NOT NULL"])
+    items += [f"{bucket} AS place", "COUNT(*) AS n"]
+    where = " AND ".join([*block.where, counted])
     group = ", ".join(str(i + 1) for i in range(len(keys) + 1))
     return f"SELECT {', '.join(items)} FROM {block.source} WHERE {where} GROUP BY {group}"

@@ -13,7 +13,8 @@ import numpy as np
 
 from dp4sql.algebra.types import FLOATS, INTEGERS, LIMITS, Type, Value
 from dp4sql.errors import InternalError, NumberOutOfRange
-from dp4sql.mechanisms.measure import Column, Quantity, Rank, decimal
+from dp4sql.mechanisms.measure import Column, Quantity, decimal
+from dp4sql.mechanisms.ranks import Rank, scores
 from dp4sql.mechanisms.stages import Measurement, PublicRead, Release
 from dp4sql.noise import (
     Array,
@@ -68,8 +69,8 @@ def add_noise(
         zip(release.measurements, scales, losses, strict=True)
     ):
         if measurement.quantity.rank is not None:
-            scores = _scores(measurement.quantity.rank, histograms[i], places, scale)
-            noisy.append(_selected(measurement, scores, scale, loss))
+            scored = _scores(measurement.quantity.rank, histograms[i], places, scale)
+            noisy.append(_selected(measurement, scored, scale, loss))
         else:
             noisy.append(_noised(measurement, integers(next(rest)), scale, loss))
     types = [type for _, type in release.columns[:width]]
@@ -145,43 +146,25 @@ def _noised(m: Measurement, exact: Ints, scale: Fraction, loss: Fraction) -> Int
 
 
 def _selected(
-    m: Measurement, scores: list[list[int]], scale: Fraction, loss: Fraction
+    m: Measurement, scored: list[list[int]], scale: Fraction, loss: Fraction
 ) -> list[int]:
     """The chosen candidate of each bin; the best one where nothing private moves."""
     if not scale:
-        return [row.index(max(row)) for row in scores]
-    return select(scores, _bound(m) // m.quantity.loss_factor, scale, loss)
+        return [row.index(max(row)) for row in scored]
+    return select(scored, _bound(m) // m.quantity.loss_factor, scale, loss)
 
 
 def _scores(
     rank: Rank, rows: PrivateRows, places: Mapping[Any, int], scale: Fraction
 ) -> list[list[int]]:
-    """For each bin and candidate: minus its distance from the asked rank, in rows."""
-    counts = [[0] * rank.candidates for _ in places]
+    """For each bin and candidate."""
+    counts = [[0] * rank.grid.candidates for _ in places]
     *keys, candidates, numbers = map(listed, rows.open_columns())
     for row in zip(*keys, candidates, numbers, strict=True):
         place = places.get(tuple(row[:-2]))
         if place is not None:
             counts[place][int(row[-2])] += int(row[-1])
-    target = max(1, math.ceil(2 * scale)) if rank.target else 0
-    return [_bin_scores(rank, column, target) for column in counts]
-
-
-def _bin_scores(rank: Rank, column: list[int], target: int) -> list[int]:
-    total, below = sum(column), 0
-    scores = []
-    for here in column:
-        above = total - below - here
-        match rank.target:
-            case "min":
-                distance = below + here - target
-            case "max":
-                distance = above + here - target
-            case None:
-                distance = rank.below * below - rank.above * above
-        scores.append(-abs(distance))
-        below += here
-    return scores
+    return [scores(rank, column, scale) for column in counts]
 
 
 def _whole(bound: Fraction) -> int:
@@ -226,7 +209,7 @@ def _build(
     if agg.function in ("sum", "sum_distinct"):
         return _sums(values, total.unit, agg.type)
     if total.rank is not None:
-        return [number(total.rank.first + v * total.rank.step, agg.type, digits=10) for v in values]
+        return [_chosen(total.rank, v, agg.type) for v in values]
     if agg.function.startswith(("var", "stddev")):
         return [
             _spread(agg.function, total, s1, s2, n, agg.type)
@@ -246,6 +229,12 @@ def _sums(values: Cells, unit: Fraction, type: Type) -> list[Value]:
     if unit == 1 and type.kind in INTEGERS:
         return list(values)
     return [number(v * unit, type) for v in values]
+
+
+def _chosen(rank: Rank, place: int, type: Type) -> Value:
+    if rank.grid.scale == "number":
+        return number(rank.grid.point(place), type, digits=10)
+    return rank.grid.moment(place, type)
 
 
 def _mean(total: Quantity, value: int, count: int, type: Type, noisy_count: bool) -> Value:

@@ -43,7 +43,10 @@ def replicas(
     draws: int,
     bins: slice = slice(None),
 ) -> dict[str, Any]:
-    """For each simulated column an array [draw, bin] of floats, NaN for NULL; draw 0 is what was released."""
+    """For each simulated column an array [draw, bin] of floats, NaN for NULL; draw 0 is what was released.
+
+    What was selected (a rank) is in none: how it would fall again depends on data.
+    """
     drawn = [
         _drawn(m, values[bins], scale, draws)
         for m, values, scale in zip(release.measurements, found.noisy, scales, strict=True)
@@ -51,11 +54,15 @@ def replicas(
     return {
         column.agg.id: _built(column, release.measurements, drawn, scales)
         for column in release.built
+        if not _is_selected(column, release.measurements)
     }
 
 
+def _is_selected(column: Column, measurements: Sequence[Measurement]) -> bool:
+    return measurements[column.measurements[0]].quantity.rank is not None
+
+
 def _drawn(m: Measurement, values: Cells, scale: Fraction, draws: int) -> Any:
-    """What was selected (a rank) stays: how it would fall again depends on data."""
     released = np.array(values, dtype=float)
     found = np.repeat(released[np.newaxis], draws + 1, axis=0)
     if scale and m.quantity.rank is None:
@@ -81,8 +88,6 @@ def _built(
         return ((total > most) == (function == "bool_or")).astype(float)
     if function in ("sum", "sum_distinct"):
         return total * unit + (float(quantity.center) * rest[0] if rest else 0)
-    if quantity.rank is not None:
-        return float(quantity.rank.first) + total * float(quantity.rank.step)
     if function == "avg":
         mean = float(quantity.center) + total * unit / np.maximum(rest[0], 1)
         noisy = measurements[column.measurements[1]].private

@@ -19,13 +19,15 @@ from dp4sql.sql.names import Named
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """A quantity with its bound (in units) under every policy; scale and losses follow from epsilons.
-    `squares` are the bounds in L2, squared. `concentrated` are the policies whose losses add up as rho (zCDP)."""
+    `squares` are the bounds in L2, squared. `concentrated` are the policies whose losses add up as rho (zCDP).
+    `rows`: how many a bin has at most, where a choice among candidates (a rank) depends on it and it is public."""
 
     quantity: Quantity
     bounds: Mapping[str, Fraction]
     squares: Mapping[str, Fraction]
     rules: Mapping[str, str]
     concentrated: frozenset[str] = frozenset()
+    rows: int | None = None
 
     @property
     def private(self) -> bool:

@@ -19,6 +19,7 @@ from dp4sql.algebra.types import (
     FLOATS,
     INTEGER,
     NUMERIC,
+    TIMES,
     UNKNOWN,
     Type,
     Value,
@@ -167,6 +168,9 @@ class Aggregates:
         distinct = isinstance(e.this, exp.Distinct)
         target = e.this.expressions[0] if distinct else e.this
         arg = self._argument(target, condition)
+        if isinstance(e, exp.Median) and arg.type.kind in TIMES:
+            # There is no mean of two days: the middle one.
+            return self._measure("quantile_disc", arg, arg.type, Decimal("0.5"))
         if function in NUMERIC_ONLY and not is_number(arg.type):
             raise DatatypeMismatch(
                 f"function {function.removesuffix('_samp').removesuffix('_cont')}({arg.type.kind}) does not exist",
@@ -216,13 +220,13 @@ class Aggregates:
         if item.args.get("desc"):
             value = 1 - value
         arg = self._argument(item.this, condition)
-        if not is_number(arg.type):
-            raise Unsupported(
-                f"percentiles of {arg.type.kind} values are not supported",
-                hint="They are taken over numbers with a range. EXTRACT turns a date into one.",
+        function = kinds[type(e.this)]
+        if not is_number(arg.type) and function == "quantile_cont":
+            raise DatatypeMismatch(
+                f"function percentile_cont(numeric, {arg.type.kind}) does not exist",
+                hint="PERCENTILE_DISC chooses among values that have an order, such as dates.",
                 position=position(e),
             )
-        function = kinds[type(e.this)]
         return self._measure(
             function, arg, DOUBLE if function == "quantile_cont" else held(arg), value
         )

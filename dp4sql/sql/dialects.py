@@ -26,6 +26,12 @@ class Dialect:
             return "`" + name.replace("`", "``") + "`"
         return '"' + name.replace('"', '""') + '"'
 
+    def string(self, value: str) -> str:
+        """A constant text. Spark has no way to write a quote, and takes a backslash before one for its own."""
+        if self.name == "spark" and ("'" in value or value.endswith("\\")):
+            return f"CAST(X'{value.encode().hex()}' AS STRING)"
+        return "'" + value.replace("'", "''") + "'"
+
     @property
     def text(self) -> str:
         return {"duckdb": "VARCHAR", "postgres": "TEXT", "spark": "STRING"}[self.name]

@@ -9,6 +9,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from dp4sql.algebra.expr import Call, Case, Cast, Expr, In, Interval_, Lit
+from dp4sql.algebra.times import shift
 from dp4sql.algebra.types import (
     BOOLEAN,
     DATE,
@@ -306,7 +307,7 @@ class Expressions:
         sign = 1 if op == "+" else -1
         if isinstance(right, Lit) and isinstance(right.value, Interval_):
             if isinstance(left, Lit) and isinstance(left.value, datetime.date):
-                moved = literals.shift(left.value, right.value, sign)
+                moved = shift(left.value, right.value, sign)
                 return Lit(moved, TIMESTAMP if isinstance(moved, datetime.datetime) else DATE)
             if sign < 0:
                 flipped = Interval_(-right.value.months, -right.value.days, -right.value.micros)

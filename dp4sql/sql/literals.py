@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import datetime
 import math
 import re
@@ -10,7 +9,6 @@ import uuid
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from typing import Final
 
-from dp4sql.algebra.expr import Interval_
 from dp4sql.algebra.types import (
     BIGINT,
     FLOATS,
@@ -163,20 +161,3 @@ def _boolean(text: str) -> bool:
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
     raise ValueError
-
-
-def shift(start: datetime.date, by: Interval_, sign: int) -> datetime.date | datetime.datetime:
-    """Date or timestamp plus an interval, months clamped to the month's last day, as Postgres does.
-
-    A date stays a date while the interval has whole days only: it then compares with dates as the
-    timestamp at midnight would.
-    """
-    months = start.year * 12 + start.month - 1 + sign * by.months
-    year, month = divmod(months, 12)
-    day = min(start.day, calendar.monthrange(year, month + 1)[1])
-    moved = start.replace(year=year, month=month + 1, day=day) + datetime.timedelta(
-        days=sign * by.days
-    )
-    if by.micros and not isinstance(moved, datetime.datetime):
-        moved = datetime.datetime.combine(moved, datetime.time())
-    return moved + sign * datetime.timedelta(microseconds=by.micros) if by.micros else moved

@@ -35,10 +35,6 @@ _LEAST: Final = Fraction(sys.float_info.min)
 _MOST: Final = Fraction(sys.float_info.max)
 
 
-def text_literal(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
 def literal(value: object, type: Type, dialect: Dialect) -> str:
     """A constant as the engine reads it."""
     match value:
@@ -60,7 +56,7 @@ def literal(value: object, type: Type, dialect: Dialect) -> str:
         case Interval_():
             return f"INTERVAL '{value.months} months {value.days} days {value.micros} microseconds'"
         case str():
-            return text_literal(value)
+            return dialect.string(value)
         case _:
             raise InternalError(f"no literal for {value.__class__.__name__}")
 

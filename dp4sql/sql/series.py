@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from dp4sql.algebra.expr import Interval_, Lit
+from dp4sql.algebra.times import shift
 from dp4sql.algebra.types import BIGINT, INTEGER, INTERVAL, TIMESTAMP, Type, Value
 from dp4sql.errors import InvalidParameter, Unsupported
-from dp4sql.sql.literals import shift
 from dp4sql.sql.parse import position
 
 if TYPE_CHECKING:

@@ -44,8 +44,7 @@ def _ranked(table: Table, bound: Frequency, dialect: Dialect) -> str:
 def _hash(table: Table, dialect: Dialect) -> str:
     """md5 of the key behind the table's name, which is its salt."""
     parts = [f"CAST({dialect.quote(c)} AS {dialect.text})" for c in table.key]
-    salt = table.name.replace("'", "''")
-    return "MD5(" + " || '|' || ".join([f"'{salt}'", *parts]) + ")"
+    return "MD5(" + " || '|' || ".join([dialect.string(table.name), *parts]) + ")"
 
 
 def _or_null(bound: Frequency, dialect: Dialect) -> str:

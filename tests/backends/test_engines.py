@@ -207,3 +207,9 @@ def test_identity_survives_a_restart(run: Run, url: str, backend: Backend) -> No
     again = open_backend(url)
     assert again.identity == backend.identity
     run(again.close())
+
+
+@pytest.mark.parametrize("text", ["it's", "''", "a\\'b", "a\\b\\", '"', "'\"'"])
+def test_a_constant_text_is_read_as_it_is_meant(run: Run, backend: Backend, text: str) -> None:
+    written = DIALECTS[backend.dialect].string(text)
+    assert columns(run, backend, f"SELECT {written} AS x") == [[text]]

@@ -15,7 +15,8 @@ import duckdb
 import pytest
 
 import dp4sql
-from dp4sql.mechanisms.reading import read_sql
+from dp4sql.mechanisms.ranks import Rank, scores
+from dp4sql.mechanisms.reading import histogram_sql, read_sql
 from dp4sql.mechanisms.release import integers
 from dp4sql.mechanisms.stages import Release
 from dp4sql.preparation import prepare
@@ -164,3 +165,62 @@ def test_no_value_moves_a_measurement_beyond_its_bound(
         run(in_postgres.execute(f"SET search_path = w{i}"))
         rows = [tuple(row) for row in run(in_postgres.fetch(on_postgres))]
         assert measured(found, rows) == wanted, EXTREMES[i]
+
+
+CHOSEN = [
+    "x",
+    "y",
+    "z",
+    "GREATEST(LEAST(q, 4), 1)",
+    "EXTRACT(MONTH FROM d)",
+    "d",
+    "d + INTERVAL '1 month'",
+]
+CHOSEN += [
+    "DATE_TRUNC('month', d)",
+    "CASE WHEN y > 4 THEN d END",
+    "DATE_TRUNC('day', d)::timestamptz",
+]
+
+
+@pytest.mark.parametrize("argument", CHOSEN)
+@pytest.mark.parametrize("group", ["", " GROUP BY y > 4"])
+def test_no_value_moves_a_choice_beyond_its_bound(
+    argument: str,
+    group: str,
+    run: Run,
+    in_duckdb: duckdb.DuckDBPyConnection,
+    in_postgres: asyncpg.Connection,
+) -> None:
+    """Of each bin's scores the one that moves furthest, added up over the bins."""
+    kinds = ["MIN({})", "MAX({})", *(f"QUANTILE_DISC({{}}, {f})" for f in (0.5, 0.25, 0.9))]
+    sql = f"SELECT {', '.join(k.format(argument) for k in kinds)} FROM p{group}"
+    prepared = prepare(POLICY, sql, ())
+    ((_, found),) = prepared.plan.releases()
+    assert len(found.measurements) == len(kinds)
+    for i, measurement in enumerate(found.measurements):
+        rank = measurement.quantity.rank
+        assert rank is not None
+        seen = []
+        texts = [histogram_sql(found, i, prepared.facts, d, {}) for d in (DUCKDB, POSTGRES)]
+        for world in range(len(EXTREMES)):
+            in_duckdb.execute(f"SET schema = 'w{world}'")
+            run(in_postgres.execute(f"SET search_path = w{world}"))
+            rows = sorted(in_duckdb.execute(texts[0]).fetchall(), key=str)
+            others = run(in_postgres.fetch(texts[1]))
+            assert sorted(map(tuple, others), key=str) == rows, EXTREMES[world]
+            seen.append({scale: scored(rank, rows, scale) for scale in (0, 3)})
+        for scale in (0, 3):
+            moved = max(apart(a[scale], b[scale]) for a in seen for b in seen)
+            assert moved * 2 <= measurement.bounds["all"]
+
+
+def scored(rank: Rank, rows: list[tuple[Any, ...]], scale: int) -> dict[Any, list[int]]:
+    bins: dict[Any, list[int]] = {key: [0] * rank.grid.candidates for key in (True, False, None, 1)}
+    for *key, place, n in rows:
+        bins[key[0] if key else 1][place] += n
+    return {key: scores(rank, column, Fraction(scale)) for key, column in bins.items()}
+
+
+def apart(a: dict[Any, list[int]], b: dict[Any, list[int]]) -> int:
+    return sum(max(abs(x - y) for x, y in zip(a[k], b[k], strict=True)) for k in a)

@@ -13,7 +13,7 @@ from random import Random
 from typing import Literal, TypeAlias
 
 from .blocks import Block, Blocks
-from .expressions import Expressions
+from .expressions import Expressions, Scope
 from .meetings import Meetings
 from .motifs import Motifs, links
 from .world import World, traits
@@ -23,10 +23,21 @@ DIRECTED = 0.5
 """Share of queries of the shapes in `motifs`."""
 MEETING = 0.2
 """Share of queries of the shapes in `meetings`."""
-CANDIDATE = 1
-"""The value at which the choice of a MIN or MAX is probed."""
+CANDIDATE, DAY = "1", "'2024-02-01'"
+"""The value at which a choice (MIN, MAX, a percentile) is probed."""
+BELOW, ABOVE = 3, 1
+"""The weights of PERCENTILE_DISC(0.25)."""
 Aggregate = Literal[
-    "count_star", "count", "count_distinct", "sum", "sum_distinct", "avg", "variance", "min", "max"
+    "count_star",
+    "count",
+    "count_distinct",
+    "sum",
+    "sum_distinct",
+    "avg",
+    "variance",
+    "min",
+    "max",
+    "percentile",
 ]
 TAGS: Mapping[Aggregate, str] = {
     "count_star": "COUNT(*)",
@@ -43,6 +54,7 @@ class Measured:
     function: Aggregate
     argument: str
     only: str = ""
+    candidate: str = CANDIDATE
 
     def sql(self) -> str:
         match self.function:
@@ -50,6 +62,9 @@ class Measured:
                 return self._filtered("COUNT(*)")
             case "count_distinct" | "sum_distinct":
                 return self._filtered(f"{self.function[:-9].upper()}(DISTINCT {self.argument})")
+            case "percentile":
+                order = f"PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY {self.argument})"
+                return self._filtered(order)
             case other:
                 return self._filtered(f"{other.upper()}({self.argument})")
 
@@ -63,7 +78,7 @@ class Measured:
                 return ("sum", "count")
             case "variance":
                 return ("sum", "sum_squares", "count")
-            case "min" | "max":
+            case "min" | "max" | "percentile":
                 return ("rank",)
             case other:
                 return (other,)
@@ -71,7 +86,7 @@ class Measured:
     def probe(self, kind: str, center: Fraction) -> str:
         """The SQL of one measurement of this aggregate. AVG is a centred sum and a count, as is a
         SUM beside a count, VARIANCE has the centred squares too; MIN (MAX) chooses by how many rows are at
-        most (least) each candidate."""
+        most (least) each candidate, a percentile by the weights of those below it and of the others."""
         x = self.argument
         if center:
             shown = str(center) if center.denominator == 1 else repr(float(center))
@@ -81,9 +96,14 @@ class Measured:
                 return self._filtered(f"SUM({x})")
             case "sum_squares":
                 return self._filtered(f"SUM({x} * {x})")
+            case "rank" if self.function == "percentile":
+                rest = f"WHEN {x} >= {self.candidate} THEN -{ABOVE}"
+                return self._filtered(
+                    f"SUM(CASE WHEN {x} < {self.candidate} THEN {BELOW} {rest} END)"
+                )
             case "rank":
                 sign = "<=" if self.function == "min" else ">="
-                return self._filtered(f"COUNT(CASE WHEN {x} {sign} {CANDIDATE} THEN 1 END)")
+                return self._filtered(f"COUNT(CASE WHEN {x} {sign} {self.candidate} THEN 1 END)")
             case "count" if self.function in ("avg", "variance", "sum"):
                 return self._filtered(f"COUNT({x})")
             case _:
@@ -141,6 +161,10 @@ def random_query(rng: Random, world: World) -> Query:
     )
 
 
+def days(scope: Scope) -> list[str]:
+    return [var.text for var in scope if var.kind == "date"]
+
+
 Keys: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 """Texts of GROUP BY, and conditions that limit them."""
 
@@ -170,14 +194,15 @@ def _key(
 def _aggregates(
     rng: Random, tags: set[str], expressions: Expressions, block: Block
 ) -> tuple[Measured, ...]:
-    made: list[tuple[Aggregate, str, str]] = []
+    made: list[tuple[Aggregate, str, str, str]] = []
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         function, argument = rng.choice(AGGREGATES)(rng, expressions, block)
-        tags.add(TAGS.get(function, f"{function.upper()}(x)"))
+        dated = function in CHOICES and argument in days(block.scope)
+        tags.add(TAGS.get(function, f"{function.upper()}({'date' if dated else 'x'})"))
         only = expressions.predicate(block.scope) if rng.random() < 0.05 else ""
         if only:
             tags.add("FILTER")
-        made.append((function, argument, only))
+        made.append((function, argument, only, DAY if dated else CANDIDATE))
     unique = list(dict.fromkeys(made))
     return tuple(Measured(f"a{i}", *parts) for i, parts in enumerate(unique))
 
@@ -202,11 +227,15 @@ def _avg(rng: Random, expressions: Expressions, block: Block) -> tuple[Aggregate
     return "avg", expressions.number(block.scope, plain=0.8)
 
 
-RARE: tuple[Aggregate, ...] = ("sum_distinct", "variance", "min", "max")
+CHOICES: tuple[Aggregate, ...] = ("min", "max", "percentile")
+RARE: tuple[Aggregate, ...] = ("sum_distinct", "variance", *CHOICES)
 
 
 def _rare(rng: Random, expressions: Expressions, block: Block) -> tuple[Aggregate, str]:
-    return rng.choice(RARE), expressions.number(block.scope, plain=0.8)
+    function, dates = rng.choice(RARE), days(block.scope)
+    if function in CHOICES and dates and rng.random() < 0.5:
+        return function, rng.choice(dates)
+    return function, expressions.number(block.scope, plain=0.8)
 
 
 AGGREGATES: tuple[Callable[[Random, Expressions, Block], tuple[Aggregate, str]], ...] = (
