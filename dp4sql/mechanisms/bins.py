@@ -8,11 +8,9 @@ tree that reads no private column, so its rows can be shown as they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
-from dp4sql.algebra.expr import Call, Case, Col, Expr, In, Lit, reads
+from dp4sql.algebra.expr import Col, Expr, reads
 from dp4sql.algebra.nodes import (
     Aggregate,
     Distinct,
@@ -27,16 +25,23 @@ from dp4sql.algebra.nodes import (
     ids,
 )
 from dp4sql.algebra.schema import Column, ForeignKey
-from dp4sql.algebra.types import BOOLEAN, INTEGERS, Type, Value
+from dp4sql.algebra.types import Type, Value
 from dp4sql.errors import NoBins
 from dp4sql.infer.facts import Facts
-from dp4sql.infer.ranges import holds
+from dp4sql.mechanisms.leaves import Leaves
 from dp4sql.mechanisms.origin import Origin, origin
 from dp4sql.mechanisms.refusals import no_bins
+from dp4sql.mechanisms.values import (
+    MAX_SERIES,
+    constants_of,
+    or_null,
+    or_other,
+    rows_of,
+    series_of,
+    size,
+)
 from dp4sql.policy.labels import PolicySet
-from dp4sql.sql.joins import assemble, equality
-
-MAX_SERIES = 1_000_000
+from dp4sql.sql.joins import assemble
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ class BinFinder:
         self.policies, self.facts, self.node = policies, facts, node
         self.origin = Origin()
         self.names = origin(node.child, self.origin)
-        self.scans = {scan.alias: scan for scan in self.origin.scans}
+        self.leaves = Leaves(policies, self.origin)
         self.trees: list[Node] = []
         self.joint: set[str] = set()
         self.available: set[str] = set()
@@ -83,16 +88,16 @@ class BinFinder:
 
     def _declared(self, key: str) -> bool:
         leaf = self.names[key]
-        source = self._source(leaf.id) if isinstance(leaf, Col) else None
+        source = self.leaves.source(leaf.id) if isinstance(leaf, Col) else None
         if source is None or not isinstance(leaf, Col):
             return False
-        if self._is_public(leaf.id) or leaf.id in self.origin.padded:
+        if self.leaves.is_public(leaf.id) or leaf.id in self.origin.padded:
             return False
         declared = source[1].domain is not None or leaf.type.kind == "boolean"
-        return declared or self._listed(leaf) is not None
+        return declared or self.leaves.listed(leaf) is not None
 
     def _limit(self) -> None:
-        count = math.prod(_size(tree) for tree in self.trees)
+        count = math.prod(size(tree) for tree in self.trees)
         if count > MAX_SERIES:
             keys = ", ".join(key.split(".")[-1] for key in self.node.keys)
             raise NoBins(
@@ -108,10 +113,10 @@ class BinFinder:
         """The key as an expression over columns of the bin trees."""
         expr = self.names[key]
         leaves = reads(expr)
-        if leaves and all(self._is_public(leaf) for leaf in leaves):
-            self.joint |= {self._alias(leaf) for leaf in leaves}
+        if leaves and all(self.leaves.is_public(leaf) for leaf in leaves):
+            self.joint |= {self.leaves.alias(leaf) for leaf in leaves}
             return expr
-        listed = self._listed(expr)
+        listed = self.leaves.listed(expr)
         if listed is not None:
             return self._values(key, listed, expr.type)
         if leaves and all(self._enumerate(leaf) for leaf in leaves):
@@ -121,41 +126,9 @@ class BinFinder:
             return finite
         raise self._none(key, expr)
 
-    def _alias(self, leaf: str) -> str:
-        source = self._source(leaf)
-        return source[0].alias if source is not None else ""
-
-    def _source(self, leaf: str) -> tuple[Scan, Column] | None:
-        for scan in self.scans.values():
-            name = leaf.removeprefix(f"{scan.alias}.")
-            if leaf == f"{scan.alias}.{name}" and name in scan.table.columns:
-                return scan, scan.table.columns[name]
-        return None
-
-    def _is_public(self, leaf: str) -> bool:
-        source = self._source(leaf)
-        if source is None or leaf in self.origin.padded:
-            return False
-        return source[1].name in self.policies.public_columns(source[0].table.name)
-
-    def _listed(self, expr: Expr) -> tuple[Value, ...] | None:
-        """Values that a condition of the query limits `expr` to, of those that its type can have."""
-        for part in self.origin.conditions:
-            match part:
-                case In(arg, options) if arg == expr:
-                    values = tuple(option.value for option in options)
-                case Call("=", (arg, Lit(value))) if arg == expr:
-                    values = (value,)
-                case _:
-                    continue
-            held = [v for v in values if v is not None and holds(expr.type, v)]
-            if held:
-                return tuple(dict.fromkeys(held))
-        return None
-
     def _values(self, key: str, values: tuple[Value, ...], type: Type) -> Expr:
         id = f"bin:{key}"
-        self.trees.append(Values(((id, type),), tuple((v,) for v in values)))
+        self.trees.append(rows_of(id, type, values))
         return Col(id, type)
 
     # ------------------------------------------------------------ private leaves with declared values
@@ -165,13 +138,13 @@ class BinFinder:
         if column.name not in self.policies.public_columns(scan.table.name):
             return None
         seen = Distinct(Project(scan, ((leaf, Col(leaf, column.type)),)))
-        return _or_null(seen, leaf, column.type)
+        return or_null(seen)
 
     def _enumerate(self, leaf: str) -> bool:
         """Make `leaf` available as a bin column from its domain, range, or list; False when it has none."""
         if leaf in self.available:
             return True
-        source = self._source(leaf)
+        source = self.leaves.source(leaf)
         if source is None:
             return self._enumerate_opaque(leaf)
         scan, column = source
@@ -194,7 +167,7 @@ class BinFinder:
         options = [
             (self._wanted(scan, fk), fk)
             for fk in scan.table.foreign_keys
-            if column.name in fk.columns and self._public_keys(fk) and self._alone(scan, fk)
+            if column.name in fk.columns and self.leaves.public_keys(fk) and self._alone(scan, fk)
         ]
         if not options:
             return None
@@ -209,7 +182,7 @@ class BinFinder:
             for n in names
         )
         tree = Distinct(Project(other, outputs))
-        return _or_null(tree, leaf, outputs[0][1].type) if nullable else tree
+        return or_null(tree) if nullable else tree
 
     def _wanted(self, scan: Scan, fk: ForeignKey) -> list[str]:
         """Columns of `fk` that the grouping asks for and no other bins give yet."""
@@ -219,7 +192,7 @@ class BinFinder:
             for name in fk.columns
             if (id := f"{scan.alias}.{name}") in asked
             and id not in self.available
-            and not self._is_public(id)
+            and not self.leaves.is_public(id)
             and self._column_tree(id, scan.table.columns[name], False) is None
         ]
 
@@ -229,24 +202,20 @@ class BinFinder:
     def _asked(self) -> frozenset[str]:
         return frozenset().union(*(reads(self.names[key]) for key in self.node.keys))
 
-    def _public_keys(self, fk: ForeignKey) -> bool:
-        target = self.policies.schema.table(fk.references)
-        return set(target.key) <= self.policies.public_columns(target.name)
-
     def _column_tree(self, leaf: str, column: Column, nullable: bool) -> Node | None:
-        listed = self._listed(Col(leaf, column.type))
+        listed = self.leaves.listed(Col(leaf, column.type))
         if listed is not None:
-            return Values(((leaf, column.type),), tuple((v,) for v in listed))
+            return rows_of(leaf, column.type, listed)
         if isinstance(column.domain, range) and column.other is None:
             series = Series(leaf, column.type, column.domain[0], column.domain[-1])
-            return _or_null(series, leaf, column.type) if nullable else series
+            return or_null(series) if nullable else series
         if column.domain is not None:
             values = (*column.domain, *((column.other,) if column.other is not None else ()))
-            return self._nullable_values(leaf, column.type, values, nullable)
+            return rows_of(leaf, column.type, values, nullable)
         if column.type.kind == "boolean":
-            return self._nullable_values(leaf, column.type, (False, True), nullable)
-        fact = self.facts.columns(self.scans[self._alias(leaf)]).get(leaf)
-        return self._series(leaf, column.type, fact.range if fact else (None, None), nullable)
+            return rows_of(leaf, column.type, (False, True), nullable)
+        fact = self.facts.columns(self.leaves.scans[self.leaves.alias(leaf)]).get(leaf)
+        return series_of(leaf, column.type, fact.range if fact else (None, None), nullable)
 
     def _enumerate_opaque(self, leaf: str) -> bool:
         """Counts with a known maximum, constants, unions, and columns that an outer join pads."""
@@ -257,7 +226,7 @@ class BinFinder:
         if tree is None:
             return False
         if leaf in self.origin.padded:
-            tree = _or_null(tree, leaf, dict(columns(tree))[leaf])
+            tree = or_null(tree)
         self.trees.append(tree)
         self.available.add(leaf)
         return True
@@ -268,12 +237,7 @@ class BinFinder:
         kept = tuple((id, Col(id, type)) for id, type in columns(node) if id in asked)
         tree: Node = Distinct(Project(node, kept))
         if padded:
-            nothing = Values(
-                tuple((f"null:{id}", c.type) for id, c in kept), ((None,) * len(kept),)
-            )
-            names = tuple(id for id, _ in kept)
-            types = tuple((id, c.type) for id, c in kept)
-            tree = UnionAll(tree, nothing, types, names, tuple(f"null:{id}" for id in names))
+            tree = or_null(tree)
         self.trees.append(tree)
         self.available |= {id for id, _ in kept}
         return True
@@ -288,7 +252,7 @@ class BinFinder:
                 return self._union_tree(leaf, node)
             case Aggregate() | Series():
                 fact = self.facts.columns(node)[leaf]
-                return self._series(leaf, fact.type, fact.range, fact.nullable)
+                return series_of(leaf, fact.type, fact.range, fact.nullable)
             case _:
                 inner = Aggregate(node, (leaf,), ())
                 return BinFinder(self.policies, self.facts, inner).find().tree
@@ -303,39 +267,18 @@ class BinFinder:
         (left, a), (right, b) = sides
         return Distinct(UnionAll(left, right, ((leaf, node.outputs[index][1]),), (a,), (b,)))
 
-    def _nullable_values(
-        self, leaf: str, type: Type, values: tuple[Value, ...], nullable: bool
-    ) -> Node:
-        return Values(
-            ((leaf, type),), tuple((v,) for v in (*values, *((None,) if nullable else ())))
-        )
-
-    def _series(
-        self, leaf: str, type: Type, span: tuple[Fraction | None, Fraction | None], nullable: bool
-    ) -> Node | None:
-        low, high = span
-        if low is None or high is None or high - low >= MAX_SERIES:
-            return None
-        if type.kind not in INTEGERS | {"date"} and not (
-            type.kind == "numeric" and type.scale == 0
-        ):
-            return None
-        first, last = -(-low.numerator // low.denominator), high.numerator // high.denominator
-        series = Series(leaf, type, first, last)
-        return _or_null(series, leaf, type) if nullable else series
-
     # ------------------------------------------------------------ keys with few values by construction
 
     def _finite(self, expr: Expr, key: str) -> Expr | None:
         fact = self.facts.columns(self.node.child)[key]
-        constants = _constants(expr)
+        constants = constants_of(expr)
         if constants is not None:
             values = tuple(dict.fromkeys(constants))
         elif expr.type.kind == "boolean":
             values = (False, True, None) if fact.nullable else (False, True)
         else:
             id = f"bin:{key}"
-            tree = self._series(id, expr.type, fact.range, fact.nullable)
+            tree = series_of(id, expr.type, fact.range, fact.nullable)
             if tree is None:
                 return None
             self.trees.append(tree)
@@ -343,8 +286,8 @@ class BinFinder:
         return self._values(key, values, expr.type)
 
     def _none(self, key: str, expr: Expr) -> NoBins:
-        leaf = next((leaf for leaf in sorted(reads(expr)) if not self._is_public(leaf)), key)
-        return no_bins(self.policies, key, self._source(leaf), self._at(key))
+        leaf = next((leaf for leaf in sorted(reads(expr)) if not self.leaves.is_public(leaf)), key)
+        return no_bins(self.policies, key, self.leaves.source(leaf), self._at(key))
 
     def _at(self, key: str) -> int | None:
         places = dict(zip(self.node.keys, self.node.at, strict=False))
@@ -357,10 +300,12 @@ class BinFinder:
         chosen = set(self.joint)
         if not chosen:
             return None
-        while more := self._tied(chosen):
+        while more := self.leaves.tied(chosen):
             chosen |= more
         scans = [scan for scan in self.origin.scans if scan.alias in chosen]
-        seen = frozenset(leaf for scan in scans for leaf in ids(scan) if self._is_public(leaf))
+        seen = frozenset(
+            leaf for scan in scans for leaf in ids(scan) if self.leaves.is_public(leaf)
+        )
         conditions = [c for c in self.origin.conditions if reads(c) and reads(c) <= seen]
         narrow = [
             Project(s, tuple((id, Col(id, t)) for id, t in columns(s) if id in seen)) for s in scans
@@ -376,24 +321,8 @@ class BinFinder:
         declared = frozenset(id for tree in self.trees for id in ids(tree))
         return any(leaf in reads(c) and reads(c) & declared for c in self.origin.conditions)
 
-    def _tied(self, chosen: set[str]) -> set[str]:
-        found = set()
-        for part in self.origin.conditions:
-            pair = equality(part)
-            if pair is None or not all(self._is_public(c.id) for c in pair):
-                continue
-            a, b = (self._alias(c.id) for c in pair)
-            for here, there in ((a, b), (b, a)):
-                if here in chosen and there not in chosen and self._wholly_public(there):
-                    found.add(there)
-        return found
-
-    def _wholly_public(self, alias: str) -> bool:
-        table = self.scans[alias].table
-        return self.policies.public_columns(table.name) == frozenset(table.columns)
-
     def _used(self, condition: Expr) -> bool:
-        return all(self._is_public(leaf) for leaf in reads(condition))
+        return all(self.leaves.is_public(leaf) for leaf in reads(condition))
 
     def _other_keys(self) -> dict[str, Expr]:
         """Where a key's bins come from its domain, the values outside of that are one more bin; those that
@@ -401,13 +330,13 @@ class BinFinder:
         found = {}
         for key in self.node.keys:
             expr = self.names[key]
-            source = self._source(expr.id) if isinstance(expr, Col) else None
-            if source is None or not isinstance(expr, Col) or self._listed(expr) is not None:
+            source = self.leaves.source(expr.id) if isinstance(expr, Col) else None
+            if source is None or not isinstance(expr, Col) or self.leaves.listed(expr) is not None:
                 continue
             scan, column = source
             public = column.name in self.policies.public_columns(scan.table.name)
             if column.other is not None and column.domain is not None and not public:
-                found[key] = _or_other(Col(key, expr.type), column)
+                found[key] = or_other(Col(key, expr.type), column)
         return found
 
 
@@ -416,48 +345,3 @@ def _distinct(tree: Node, outputs: tuple[tuple[str, Expr], ...]) -> Node:
     found = Project(tree, outputs)
     shown = {expr.id for _, expr in outputs if isinstance(expr, Col)}
     return found if isinstance(tree, Distinct) and shown == ids(tree) else Distinct(found)
-
-
-def _size(tree: Node) -> int:
-    """Rows of a list or a series; 1 for what only the data can tell."""
-    match tree:
-        case Values(_, rows):
-            return len(rows)
-        case Series(first=first, last=last):
-            return last - first + 1
-        case UnionAll(left, right):
-            return _size(left) + _size(right)
-        case _:
-            return 1
-
-
-def _or_null(tree: Node, leaf: str, type: Type) -> Node:
-    nothing = Values(((f"null:{leaf}", type),), ((None,),))
-    return UnionAll(tree, nothing, ((leaf, type),), (leaf,), (f"null:{leaf}",))
-
-
-def _or_other(col: Col, column: Column) -> Expr:
-    domain = tuple(Lit(value, column.type) for value in column.domain or ())
-    missing = Call("is null", (col,), BOOLEAN)
-    whens = ((missing, Lit(None, column.type)), (In(col, domain), col))
-    return Case(whens, Lit(column.other, column.type), column.type)
-
-
-def _constants(expr: Expr) -> list[Value] | None:
-    """All values of an expression that only ever yields constants."""
-    match expr:
-        case Lit(value):
-            return [value]
-        case Case(whens, default):
-            parts = [_constants(part) for part in (*(then for _, then in whens), default)]
-            return None if any(part is None for part in parts) else list(_flat(parts))
-        case Call("coalesce", args):
-            parts = [_constants(part) for part in args]
-            return None if any(part is None for part in parts) else list(_flat(parts))
-        case _:
-            return None
-
-
-def _flat(parts: list[list[Value] | None]) -> Iterator[Value]:
-    for part in parts:
-        yield from part or ()

@@ -1,0 +1,79 @@
+"""Rows of values that are known without data: lists, series, and a NULL beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from dp4sql.algebra.expr import Call, Case, Col, Expr, In, Lit
+from dp4sql.algebra.nodes import Node, Series, UnionAll, Values, columns
+from dp4sql.algebra.schema import Column
+from dp4sql.algebra.types import BOOLEAN, INTEGERS, Type, Value
+
+MAX_SERIES = 1_000_000
+
+
+def rows_of(id: str, type: Type, values: tuple[Value, ...], nullable: bool = False) -> Node:
+    return Values(((id, type),), tuple((v,) for v in (*values, *((None,) if nullable else ()))))
+
+
+def series_of(
+    id: str, type: Type, span: tuple[Fraction | None, Fraction | None], nullable: bool
+) -> Node | None:
+    """All values of a type without fractions in a range that is not too wide."""
+    low, high = span
+    if low is None or high is None or high - low >= MAX_SERIES:
+        return None
+    if type.kind not in INTEGERS | {"date"} and not (type.kind == "numeric" and type.scale == 0):
+        return None
+    first, last = -(-low.numerator // low.denominator), high.numerator // high.denominator
+    found = Series(id, type, first, last)
+    return or_null(found) if nullable else found
+
+
+def or_null(tree: Node) -> Node:
+    """The same, and a row of NULLs."""
+    own = columns(tree)
+    nothing = Values(tuple((f"null:{id}", type) for id, type in own), ((None,) * len(own),))
+    names = tuple(id for id, _ in own)
+    return UnionAll(tree, nothing, own, names, tuple(f"null:{id}" for id in names))
+
+
+def size(tree: Node) -> int:
+    """Rows of a list or a series; 1 for what only the data can tell."""
+    match tree:
+        case Values(_, rows):
+            return len(rows)
+        case Series(first=first, last=last):
+            return last - first + 1
+        case UnionAll(left, right):
+            return size(left) + size(right)
+        case _:
+            return 1
+
+
+def or_other(col: Col, column: Column) -> Expr:
+    domain = tuple(Lit(value, column.type) for value in column.domain or ())
+    missing = Call("is null", (col,), BOOLEAN)
+    whens = ((missing, Lit(None, column.type)), (In(col, domain), col))
+    return Case(whens, Lit(column.other, column.type), column.type)
+
+
+def constants_of(expr: Expr) -> list[Value] | None:
+    """All values of an expression that only ever yields constants."""
+    match expr:
+        case Lit(value):
+            return [value]
+        case Case(whens, default):
+            parts = [constants_of(part) for part in (*(then for _, then in whens), default)]
+            return None if any(part is None for part in parts) else list(_flat(parts))
+        case Call("coalesce", args):
+            parts = [constants_of(part) for part in args]
+            return None if any(part is None for part in parts) else list(_flat(parts))
+        case _:
+            return None
+
+
+def _flat(parts: list[list[Value] | None]) -> Iterator[Value]:
+    for part in parts:
+        yield from part or ()
