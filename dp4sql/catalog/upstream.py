@@ -17,6 +17,7 @@ from scramp import ScramClient, ScramException
 
 from dp4sql.errors import CatalogUnavailable, Dp4sqlError, LimitExceeded
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 
 MAX_ANSWER: Final = 64 << 20
 FRAME_SIZE: Final = 100
@@ -44,7 +45,7 @@ class Described:
     """Parameter OIDs and columns; None where the statement returns no rows."""
 
     parameters: tuple[int, ...]
-    fields: tuple[m.Field, ...] | None
+    fields: tuple[r.Field, ...] | None
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class Relayed:
     """An answer: DataRow (or CopyData) frames as they came, and what came beside them."""
 
     tag: str = ""
-    fields: tuple[m.Field, ...] | None = None
+    fields: tuple[r.Field, ...] | None = None
     rows: list[bytes] = field(default_factory=list)
     copy: bool = False
     notices: list[bytes] = field(default_factory=list)
@@ -99,9 +100,9 @@ class Upstream:
 
     async def describe(self, sql: str, oids: Sequence[int]) -> Described:
         """Parameter types and columns; runs nothing."""
-        request = _parse(sql, oids) + m.frame(b"D", b"S\0") + m.frame(b"S")
+        request = _parse(sql, oids) + r.frame(b"D", b"S\0") + r.frame(b"S")
         parameters: tuple[int, ...] = ()
-        fields: tuple[m.Field, ...] | None = None
+        fields: tuple[r.Field, ...] | None = None
         for kind, body in await self._exchange(request):
             if kind == b"t":
                 parameters = m.Body(body).numbers(4)
@@ -122,13 +123,13 @@ class Upstream:
         the Sync all of it is one transaction."""
         first = b"".join(_set_local(name, value) for name, value in (local or {}).items())
         bind = b"\0\0" + _codes(parameter_formats) + _values(parameters) + _codes(result_formats)
-        execute = m.frame(b"B", bind) + m.frame(b"D", b"P\0") + m.frame(b"E", b"\0\0\0\0\0")
-        answer = await self._exchange(first + _parse(sql, oids) + execute + m.frame(b"S"))
+        execute = r.frame(b"B", bind) + r.frame(b"D", b"P\0") + r.frame(b"E", b"\0\0\0\0\0")
+        answer = await self._exchange(first + _parse(sql, oids) + execute + r.frame(b"S"))
         return _relayed(_after(answer, len(local or ())))
 
     async def script(self, sql: str) -> None:
         """Several statements in one simple Query, their answers dropped."""
-        await self._exchange(m.frame(b"Q", sql.encode() + b"\0"))
+        await self._exchange(r.frame(b"Q", sql.encode() + b"\0"))
 
     async def _exchange(self, request: bytes) -> list[tuple[bytes, bytes]]:
         """Everything up to ReadyForQuery. An error in it is raised once all of it is read."""
@@ -196,10 +197,10 @@ class Upstream:
                     scram = ScramClient(["SCRAM-SHA-256"], address.user, address.password)
                     first = scram.get_client_first().encode()
                     size = struct.pack("!i", len(first))
-                    self._writer.write(m.frame(b"p", b"SCRAM-SHA-256\0" + size + first))
+                    self._writer.write(r.frame(b"p", b"SCRAM-SHA-256\0" + size + first))
                 case 11 if scram is not None:
                     scram.set_server_first(data.decode())
-                    self._writer.write(m.frame(b"p", scram.get_client_final().encode()))
+                    self._writer.write(r.frame(b"p", scram.get_client_final().encode()))
                 case 12 if scram is not None:
                     scram.set_server_final(data.decode())
                 case _:
@@ -245,7 +246,7 @@ def _startup(pairs: Mapping[str, str]) -> bytes:
 
 
 def _parse(sql: str, oids: Sequence[int]) -> bytes:
-    return m.frame(
+    return r.frame(
         b"P", b"\0" + sql.encode() + b"\0" + struct.pack(f"!H{len(oids)}I", len(oids), *oids)
     )
 
@@ -254,7 +255,7 @@ def _set_local(name: str, value: str) -> bytes:
     values = _values((name.encode(), value.encode()))
     bind = b"\0\0" + _codes(()) + values + _codes(())
     sql = "SELECT set_config($1, $2, true)"
-    return _parse(sql, (25, 25)) + m.frame(b"B", bind) + m.frame(b"E", b"\0\0\0\0\0")
+    return _parse(sql, (25, 25)) + r.frame(b"B", bind) + r.frame(b"E", b"\0\0\0\0\0")
 
 
 def _after(answer: list[tuple[bytes, bytes]], commands: int) -> list[tuple[bytes, bytes]]:
@@ -277,32 +278,32 @@ def _relayed(answer: Iterable[tuple[bytes, bytes]]) -> Relayed:
     for kind, body in answer:
         match kind:
             case b"D" | b"d":
-                found.rows.append(m.frame(kind, body))
+                found.rows.append(r.frame(kind, body))
                 found.copy = kind == b"d"
             case b"H":
-                found.rows.append(m.frame(kind, body))
+                found.rows.append(r.frame(kind, body))
             case b"c":
-                found.rows.append(m.COPY_DONE)
+                found.rows.append(r.COPY_DONE)
             case b"T":
                 found.fields = _fields(body)
             case b"C":
                 found.tag = m.Body(body).text()
             case b"N":
-                found.notices.append(m.frame(kind, body))
+                found.notices.append(r.frame(kind, body))
             case b"S":
                 found.settings |= _setting(body)
     return found
 
 
-def _fields(body: bytes) -> tuple[m.Field, ...]:
+def _fields(body: bytes) -> tuple[r.Field, ...]:
     read = m.Body(body)
     return tuple(_field(read) for _ in range(read.int16()))
 
 
-def _field(read: m.Body) -> m.Field:
+def _field(read: m.Body) -> r.Field:
     name = read.text()
     _, _, oid, size, modifier, _ = _FIELD.unpack(read.take(_FIELD.size))
-    return m.Field(name, oid, size, modifier)
+    return r.Field(name, oid, size, modifier)
 
 
 def _setting(body: bytes) -> dict[str, str]:

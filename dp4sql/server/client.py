@@ -25,6 +25,7 @@ from dp4sql.session.session import FLUSH_AT, TURN, Session
 from dp4sql.session.startup import settings_of
 from dp4sql.session.state import State
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 from dp4sql.wire.connection import Connection, Event
 
 if TYPE_CHECKING:
@@ -243,10 +244,10 @@ class Client(asyncio.Protocol):
         server, connection = self._server, self._connection
         self._pid, self.secret = server.admit(self, user)
         self._role = user
-        connection.send(m.AUTHENTICATION_OK)
+        connection.send(r.AUTHENTICATION_OK)
         for name, value in state.reported().items():
-            connection.send(m.parameter_status(name, value))
-        connection.send(m.backend_key_data(self._pid, self.secret))
+            connection.send(r.parameter_status(name, value))
+        connection.send(r.backend_key_data(self._pid, self.secret))
         connection.ready(state.status)
         answers = Answers(lambda: server.served, server.catalog, state, user)
         return Session(connection, state, answers, self.drain)

@@ -15,6 +15,7 @@ from dp4sql.errors import (
 )
 from dp4sql.server.options import Tls, is_local
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 from dp4sql.wire.auth import Scram
 from dp4sql.wire.connection import Connection
 
@@ -117,11 +118,11 @@ class Login:
             raise AuthenticationFailed("this server lets in clients on its own machine alone")
         binding = self._tls.binding if self._tls else None
         scram = Scram(user, self._server.users.verifier(user), binding)
-        self._connection.send(m.authentication_sasl(scram.mechanisms))
+        self._connection.send(r.authentication_sasl(scram.mechanisms))
         first = scram.first(await self._answer())
-        self._connection.send(m.authentication_sasl_continue(first))
+        self._connection.send(r.authentication_sasl_continue(first))
         final = scram.final(await self._answer())
-        self._connection.send(m.authentication_sasl_final(final))
+        self._connection.send(r.authentication_sasl_final(final))
 
     async def _answer(self) -> bytes:
         await self._client.drain()

@@ -13,7 +13,7 @@ from dp4sql.algebra.types import Value
 from dp4sql.errors import InvalidParameter, Unsupported
 from dp4sql.rows import Released
 from dp4sql.session.results import Result
-from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 from dp4sql.wire.values import BINARY_FORMAT, TEXT_FORMAT, encoder
 
 FRAMES: Final = 256
@@ -78,11 +78,11 @@ def copied(released: Released, how: Layout, zone: datetime.tzinfo) -> Result:
     rows = ([_encoded(e, v) for e, v in zip(encoders, row, strict=True)] for row in released.rows)
     names = [column.name for column in released.columns]
     frames = [
-        m.copy_out_response(len(names), code),
-        *_joined(map(m.copy_data, write(rows, names, how))),
-        m.COPY_DONE,
+        r.copy_out_response(len(names), code),
+        *_joined(map(r.copy_data, write(rows, names, how))),
+        r.COPY_DONE,
     ]
-    notices = tuple(m.notice_response("NOTICE", {"C": "00000", "M": n}) for n in released.notices)
+    notices = tuple(r.notice_response("NOTICE", {"C": "00000", "M": n}) for n in released.notices)
     return Result(f"COPY {len(released.rows)}", rows=frames, notices=notices)
 
 

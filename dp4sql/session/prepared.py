@@ -16,7 +16,8 @@ from dp4sql.errors import (
 )
 from dp4sql.session.commands import Command
 from dp4sql.session.results import Result
-from dp4sql.wire.messages import Field, Target
+from dp4sql.wire.messages import Target
+from dp4sql.wire.replies import Field
 
 MAX_STATEMENTS = 1000
 MAX_PORTALS = 1000

@@ -10,7 +10,7 @@ from typing import overload
 from dp4sql.algebra.types import Value
 from dp4sql.rows import OutputColumn, Released
 from dp4sql.session.commands import Fetch
-from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 from dp4sql.wire.values import encoder, field_of
 
 
@@ -38,7 +38,7 @@ class EncodedRows(Sequence[bytes]):
 
     def _frame(self, row: tuple[Value, ...]) -> bytes:
         pairs = zip(self._encoders, row, strict=True)
-        return m.data_row([None if value is None else encode(value) for encode, value in pairs])
+        return r.data_row([None if value is None else encode(value) for encode, value in pairs])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Result:
     """
 
     tag: str
-    fields: tuple[m.Field, ...] | None = None
+    fields: tuple[r.Field, ...] | None = None
     formats: tuple[int, ...] = ()
     rows: Sequence[bytes] = ()
     counted: bool = False
@@ -62,14 +62,14 @@ class Result:
     lasting: bool = False
 
 
-def fields_of(columns: Sequence[OutputColumn]) -> tuple[m.Field, ...]:
+def fields_of(columns: Sequence[OutputColumn]) -> tuple[r.Field, ...]:
     return tuple(map(field_of, columns))
 
 
 def of_released(
     released: Released, formats: tuple[int, ...], zone: datetime.tzinfo, tag: str, *, counted: bool
 ) -> Result:
-    notices = tuple(m.notice_response("NOTICE", {"C": "00000", "M": n}) for n in released.notices)
+    notices = tuple(r.notice_response("NOTICE", {"C": "00000", "M": n}) for n in released.notices)
     rows = EncodedRows(released, formats, zone)
     return Result(tag, fields_of(released.columns), formats, rows, counted, released, notices)
 

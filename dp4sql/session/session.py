@@ -36,6 +36,7 @@ from dp4sql.session.results import Result
 from dp4sql.session.runner import Runner
 from dp4sql.session.state import REPORTED, State
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 from dp4sql.wire.connection import Connection
 from dp4sql.wire.values import formats_for
 
@@ -168,7 +169,7 @@ class Session:
                 self._end_of_batch()
             case m.Close(target, name):
                 self._runner.names.close(target, name)
-                self._out.send(m.CLOSE_COMPLETE)
+                self._out.send(r.CLOSE_COMPLETE)
             case m.Flush():
                 self._out.flush_now = True
             case m.FunctionCall():
@@ -191,7 +192,7 @@ class Session:
         found = await self._parsed(sql)
         if not found:
             self._memo.forget()
-            self._out.send(m.EMPTY_QUERY)
+            self._out.send(r.EMPTY_QUERY)
         for number, (statement, command) in enumerate(found, 1):
             if number % TURN == 0:
                 await asyncio.sleep(0)
@@ -199,7 +200,7 @@ class Session:
             result = await self._runner.run(prepared, Arguments(), ())
             self._memo.told(result.lasting)
             if result.fields is not None:
-                self._out.send(m.row_description(result.fields, result.formats))
+                self._out.send(r.row_description(result.fields, result.formats))
             await self._send_rows(result.rows, 0, len(result.rows))
             self._complete(result, len(result.rows))
         self._end_of_batch()
@@ -232,7 +233,7 @@ class Session:
         self._memo.told(prepared.lasting)
         self._runner.names.statements.pop("", None)
         self._runner.names.add_statement(event.name, prepared)
-        self._out.send(m.PARSE_COMPLETE)
+        self._out.send(r.PARSE_COMPLETE)
 
     def _bind(self, event: m.Bind) -> None:
         prepared = self._runner.names.statement(event.statement)
@@ -250,26 +251,26 @@ class Session:
             self._runner.names.portals.pop("", None)
         portal = Portal(prepared, Arguments(event.parameters, codes), formats)
         self._runner.names.add_portal(event.portal, portal)
-        self._out.send(m.BIND_COMPLETE)
+        self._out.send(r.BIND_COMPLETE)
 
     def _describe(self, target: m.Target, name: str) -> None:
         if target == "S":
             prepared = self._runner.names.statement(name)
-            self._out.send(m.parameter_description(prepared.oids))
+            self._out.send(r.parameter_description(prepared.oids))
             formats: tuple[int, ...] = (0,) * len(prepared.fields or ())
         else:
             portal = self._runner.names.portal(name)
             prepared, formats = portal.prepared, portal.formats
         if prepared.fields is None:
-            self._out.send(m.NO_DATA)
+            self._out.send(r.NO_DATA)
         else:
-            self._out.send(m.row_description(prepared.fields, formats))
+            self._out.send(r.row_description(prepared.fields, formats))
 
     async def _execute(self, name: str, limit: int) -> None:
         portal = self._runner.names.portal(name)
         if portal.prepared.command is None:
             self._memo.forget()
-            self._out.send(m.EMPTY_QUERY)
+            self._out.send(r.EMPTY_QUERY)
             return
         self._runner.check_transaction(portal.prepared.command)
         result = await self._runner.result(portal, portal.formats)
@@ -280,7 +281,7 @@ class Session:
         await self._send_rows(result.rows, start, portal.position)
         sent = portal.position - start
         if not whole and sent == limit:
-            self._out.send(m.PORTAL_SUSPENDED)
+            self._out.send(r.PORTAL_SUSPENDED)
         else:
             self._complete(result, sent)
 
@@ -299,7 +300,7 @@ class Session:
             self._out.send(notice)
         if self._state.current is not self._reported:
             self._report_settings()
-        self._out.send(m.command_complete(f"{result.tag} {sent}" if result.counted else result.tag))
+        self._out.send(r.command_complete(f"{result.tag} {sent}" if result.counted else result.tag))
 
     def _report_settings(self) -> None:
         """Tell the client which of the settings it follows have changed."""
@@ -309,7 +310,7 @@ class Session:
         old, new = before.reported(), now.reported()
         for name in REPORTED:
             if old[name] != new[name]:
-                self._out.send(m.parameter_status(name, new[name]))
+                self._out.send(r.parameter_status(name, new[name]))
         self._reported = now.current
 
 

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from dp4sql.errors import Dp4sqlError, ProtocolViolation, Unsupported
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 
 Event: TypeAlias = m.Opening | m.Message
 
@@ -87,7 +88,7 @@ class Connection:
             raise Unsupported(f"unsupported frontend protocol {major}.{minor}: server supports 3.0")
         options = [name for name in startup.parameters if name.startswith("_pq_.")]
         if minor or options:
-            self.send(m.negotiate_protocol_version(options))
+            self.send(r.negotiate_protocol_version(options))
 
     def _check(self, event: Event) -> None:
         password = isinstance(event, m.Password)
@@ -113,7 +114,7 @@ class Connection:
         """The answer to Sync, to a simple Query and to a login."""
         self.phase = Phase.READY
         self._within = None
-        self.send(m.ready_for_query(status))
+        self.send(r.ready_for_query(status))
         self.flush_now = True
 
     def fail(self, error: Dp4sqlError, status: bytes) -> None:
@@ -121,7 +122,7 @@ class Connection:
 
         `status` is the transaction status after the error.
         """
-        self.send(m.error_response("ERROR", fields_of(error)))
+        self.send(r.error_response("ERROR", fields_of(error)))
         self.flush_now = True
         if isinstance(self._within, m.Query):
             self.ready(status)
@@ -130,11 +131,11 @@ class Connection:
 
     def end(self, error: Dp4sqlError) -> None:
         """Report an error that closes the connection."""
-        self.send(m.error_response("FATAL", fields_of(error)))
+        self.send(r.error_response("FATAL", fields_of(error)))
         self.flush_now = True
 
     def notice(self, text: str, *, severity: str = "NOTICE", sqlstate: str = "00000") -> None:
-        self.send(m.notice_response(severity, {"C": sqlstate, "M": text}))
+        self.send(r.notice_response(severity, {"C": sqlstate, "M": text}))
 
 
 def fields_of(error: Dp4sqlError) -> dict[str, str]:

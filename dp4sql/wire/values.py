@@ -20,7 +20,7 @@ from dp4sql.algebra.types import Kind, Type
 from dp4sql.errors import ProtocolViolation, Unsupported
 from dp4sql.rows import OutputColumn
 from dp4sql.wire import intervals, numerics
-from dp4sql.wire.messages import Field
+from dp4sql.wire.replies import Field
 
 TEXT_FORMAT: Final = 0
 BINARY_FORMAT: Final = 1

@@ -19,6 +19,7 @@ import dp4sql
 from dp4sql.data import university
 from dp4sql.server import Options, Server
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 
 T = TypeVar("T")
 POLICY = Path(__file__).parents[2] / "policies" / "university.yaml"
@@ -147,12 +148,12 @@ def text(value: str) -> bytes:
 
 
 def query(sql: str) -> bytes:
-    return m.frame(b"Q", text(sql))
+    return r.frame(b"Q", text(sql))
 
 
 def parse(sql: str, name: str = "", oids: tuple[int, ...] = ()) -> bytes:
     types = struct.pack(f"!H{len(oids)}I", len(oids), *oids)
-    return m.frame(b"P", text(name) + text(sql) + types)
+    return r.frame(b"P", text(name) + text(sql) + types)
 
 
 def bind(
@@ -164,7 +165,7 @@ def bind(
 ) -> bytes:
     sent = [struct.pack("!i", -1) if v is None else struct.pack("!i", len(v)) + v for v in values]
     parameters = struct.pack("!H", len(values)) + b"".join(sent)
-    return m.frame(
+    return r.frame(
         b"B", text(portal) + text(statement) + _codes(codes) + parameters + _codes(results)
     )
 
@@ -174,14 +175,14 @@ def _codes(codes: tuple[int, ...]) -> bytes:
 
 
 def describe(target: str, name: str = "") -> bytes:
-    return m.frame(b"D", target.encode() + text(name))
+    return r.frame(b"D", target.encode() + text(name))
 
 
 def execute(limit: int = 0, portal: str = "") -> bytes:
-    return m.frame(b"E", text(portal) + struct.pack("!i", limit))
+    return r.frame(b"E", text(portal) + struct.pack("!i", limit))
 
 
-SYNC, FLUSH, TERMINATE = m.frame(b"S"), m.frame(b"H"), m.frame(b"X")
+SYNC, FLUSH, TERMINATE = r.frame(b"S"), r.frame(b"H"), r.frame(b"X")
 
 
 def report(body: bytes) -> dict[str, str]:

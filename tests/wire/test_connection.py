@@ -8,6 +8,7 @@ import pytest
 
 from dp4sql.errors import DatatypeMismatch, InvalidEncoding, ProtocolViolation, Unsupported
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 from dp4sql.wire.connection import Connection, Phase
 
 
@@ -18,12 +19,12 @@ def startup(version: int = m.PROTOCOL_3_0, **parameters: str) -> bytes:
 
 
 def query(sql: str) -> bytes:
-    return m.frame(b"Q", sql.encode() + b"\0")
+    return r.frame(b"Q", sql.encode() + b"\0")
 
 
-PARSE = m.frame(b"P", b"\0select 1\0\0\0")
-EXECUTE = m.frame(b"E", b"\0\0\0\0\0")
-SYNC = m.frame(b"S")
+PARSE = r.frame(b"P", b"\0select 1\0\0\0")
+EXECUTE = r.frame(b"E", b"\0\0\0\0\0")
+SYNC = r.frame(b"S")
 
 
 def ready() -> Connection:
@@ -58,7 +59,7 @@ def test_newer_versions_and_unknown_options_are_negotiated_down(version: int) ->
     connection.receive(startup(version, user="ann", **{"_pq_.grease": "1"}))
     assert isinstance(connection.next_event(), m.Startup)
     expected = struct.pack("!ii", 196608, 1) + b"_pq_.grease\0"
-    assert connection.take() == m.frame(b"v", expected)
+    assert connection.take() == r.frame(b"v", expected)
 
 
 def test_protocol_2_is_refused() -> None:
@@ -98,24 +99,24 @@ def test_an_error_in_a_simple_query_is_answered_and_over() -> None:
     connection.receive(query("select 1") + PARSE)
     connection.next_event()
     connection.fail(DatatypeMismatch("no", hint="h", position=3), b"E")
-    error = m.error_response("ERROR", {"C": "42804", "M": "no", "H": "h", "P": "3"})
-    assert connection.take() == error + m.ready_for_query(b"E")
+    error = r.error_response("ERROR", {"C": "42804", "M": "no", "H": "h", "P": "3"})
+    assert connection.take() == error + r.ready_for_query(b"E")
     assert isinstance(connection.next_event(), m.Parse)
 
 
 def test_bad_text_in_a_query_is_answered_like_any_other_error() -> None:
     connection = ready()
-    connection.receive(m.frame(b"Q", b"select '\xff'\0") + query("select 1"))
+    connection.receive(r.frame(b"Q", b"select '\xff'\0") + query("select 1"))
     with pytest.raises(InvalidEncoding) as caught:
         connection.next_event()
     connection.fail(caught.value, b"I")
-    assert connection.take().endswith(m.ready_for_query(b"I"))
+    assert connection.take().endswith(r.ready_for_query(b"I"))
     assert connection.next_event() == m.Query("select 1")
 
 
 def test_terminate_is_heard_even_when_deaf() -> None:
     connection = ready()
-    connection.receive(PARSE + EXECUTE + m.frame(b"X"))
+    connection.receive(PARSE + EXECUTE + r.frame(b"X"))
     connection.next_event()
     connection.fail(DatatypeMismatch("no"), b"I")
     assert events(connection) == [m.Terminate()]

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 from tests.wire.live import (
     FLUSH,
     SYNC,
@@ -460,7 +461,7 @@ def test_bytes_that_are_no_protocol_end_the_connection(raw: Raw, bytes_: bytes) 
 
 
 def test_text_that_is_no_utf8_is_an_error_of_the_statement(raw: Raw) -> None:
-    raw.send(m.frame(b"Q", b"select '\xff'\0"))
+    raw.send(r.frame(b"Q", b"select '\xff'\0"))
     assert error(raw.until("Z"))["C"] == "22021"
 
 

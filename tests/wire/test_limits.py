@@ -18,6 +18,7 @@ from dp4sql.budget.ledger import Ledger
 from dp4sql.catalog import embedded
 from dp4sql.session import prepared
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 from tests.wire.live import (
     DATABASE,
     SYNC,
@@ -82,7 +83,7 @@ def test_as_many_parameters_as_a_message_can_count(raw: Raw) -> None:
     raw.send(parse(f"select {values} 1"), bind(*[b"7"] * many), SYNC)
     assert error(raw.until("Z"))["C"] == "08P01"
     numbers = struct.pack(f"!{many}I", *[23] * many)
-    raw.send(m.frame(b"P", b"\0select 1\0" + struct.pack("!H", many) + numbers), SYNC)
+    raw.send(r.frame(b"P", b"\0select 1\0" + struct.pack("!H", many) + numbers), SYNC)
     raw.until("Z")
     raw.send(parse("select $65535::int"), SYNC)
     raw.until("Z")

@@ -18,6 +18,7 @@ from dp4sql.catalog.embedded import SUPERUSER
 from dp4sql.errors import InvalidParameter
 from dp4sql.server import Options, Server, Tls, login
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 from tests.wire.live import DATABASE, Proxy, Raw, error, proxy, query, startup
 from tests.wire.secured import PASSWORD, USER, certify, secured
 
@@ -90,9 +91,9 @@ def test_after_a_failed_login_the_connection_ends(guarded: Proxy) -> None:
         client.send(startup(user="ann", database=DATABASE))
         assert client.frame()[0] == "R"
         first = b"n,,n=,r=abc"
-        client.send(m.frame(b"p", b"SCRAM-SHA-256\0" + struct.pack("!i", len(first)) + first))
+        client.send(r.frame(b"p", b"SCRAM-SHA-256\0" + struct.pack("!i", len(first)) + first))
         nonce = client.frame()[1][4:].split(b",")[0]
-        client.send(m.frame(b"p", b"c=biws," + nonce + b",p=" + b"A" * 43 + b"="))
+        client.send(r.frame(b"p", b"c=biws," + nonce + b",p=" + b"A" * 43 + b"="))
         answer = client.rest()
     assert error(answer)["C"] == "28P01"
     assert [kind for kind, _ in answer] == ["E"]
@@ -100,7 +101,7 @@ def test_after_a_failed_login_the_connection_ends(guarded: Proxy) -> None:
 
 def test_a_query_is_no_login(guarded: Proxy) -> None:
     with Raw(guarded.port) as client:
-        client.send(startup(user="ann", database=DATABASE), m.frame(b"Q", b"select 1\0"))
+        client.send(startup(user="ann", database=DATABASE), r.frame(b"Q", b"select 1\0"))
         answer = client.rest()
     assert [kind for kind, _ in answer] == ["R", "E"]
 

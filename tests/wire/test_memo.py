@@ -14,6 +14,7 @@ from dp4sql.server.client import Client
 from dp4sql.session.memo import MOST, MOST_ASKED, MOST_REPLIED, Kept, Memo
 from dp4sql.session.session import Session
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 from tests.wire.live import (
     FLUSH,
     SYNC,
@@ -143,13 +144,13 @@ STEPS: dict[str, tuple[list[bytes], int]] = {
     "name two": ([parse("select 'six'", "s") + SYNC], 1),
     "named": ([NAMED], 1),
     "describe": ([describe("S", "s") + SYNC], 1),
-    "close": ([m.frame(b"C", b"Ss\0") + SYNC], 1),
+    "close": ([r.frame(b"C", b"Ss\0") + SYNC], 1),
     "begin": ([query("begin")], 1),
     "commit": ([query("commit")], 1),
     "rollback": ([query("rollback")], 1),
     "wrong": ([query("selec")], 1),
     "wrong parse": ([parse("selec") + bind() + execute() + SYNC], 1),
-    "badly encoded": ([m.frame(b"P", b"\0\xff\0\0\0"), NAMED], 1),
+    "badly encoded": ([r.frame(b"P", b"\0\xff\0\0\0"), NAMED], 1),
     "set": ([query("set application_name = 'a'")], 1),
     "set back": ([query("reset application_name")], 1),
     "discard": ([query("discard all")], 1),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dp4sql.errors import InvalidEncoding, ProtocolViolation
 from dp4sql.wire import messages as m
+from dp4sql.wire import replies as r
 
 
 def body(*parts: bytes | str | int) -> bytes:
@@ -154,12 +155,12 @@ def test_no_stream_crashes_or_stalls_the_reader(data: bytes) -> None:
 
 
 def test_row_description_and_rows_are_laid_out_as_documented() -> None:
-    described = m.row_description((m.Field("n", 20, 8),), (1,))
+    described = r.row_description((r.Field("n", 20, 8),), (1,))
     assert described == framed(b"T", body(1, "n", b"\0" * 6, b"\0\0\0\x14", 8, b"\xff" * 4, 1))
-    assert m.data_row([b"ab", None]) == framed(b"D", body(2, b"\0\0\0\x02ab", b"\xff" * 4))
+    assert r.data_row([b"ab", None]) == framed(b"D", body(2, b"\0\0\0\x02ab", b"\xff" * 4))
 
 
 def test_reports_carry_severity_twice_and_end_with_a_nul() -> None:
-    found = m.error_response("ERROR", {"C": "42601", "M": "nul \0 dropped", "P": "8"})
+    found = r.error_response("ERROR", {"C": "42601", "M": "nul \0 dropped", "P": "8"})
     fields = body("SERROR", "VERROR", "C42601", "Mnul  dropped", "P8", b"\0")
     assert found == framed(b"E", fields)
