@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -59,6 +60,7 @@ from dp4sql.remember import Remembered
 from dp4sql.rows import Released
 from dp4sql.settings import Settings
 from dp4sql.shelves import Shelves
+from dp4sql.sql.moments import fixed
 
 #: Characters of the statements whose plans are kept; a plan takes up to a kilobyte for each.
 MAX_PLANS: Final = 250_000
@@ -112,16 +114,30 @@ class Pipeline:
             kept=self._kept,
         )
 
-    def _prepared(self, sql: str, parameters: Parameters | None, sharing: bool) -> Prepared:
-        return rendered(prepare(self.policy, sql, parameters, sharing), self._engine.dialect)
+    def _prepared(
+        self,
+        sql: str,
+        parameters: Parameters | None,
+        sharing: bool,
+        now: datetime.datetime | None,
+    ) -> Prepared:
+        return rendered(prepare(self.policy, sql, parameters, sharing, now), self._engine.dialect)
 
-    def _planned(self, sql: str, parameters: Parameters | None, sharing: bool) -> Prepared:
-        """Remembered; one plan serves Describe and the answer where there are no parameters."""
+    def _planned(
+        self,
+        sql: str,
+        parameters: Parameters | None,
+        sharing: bool,
+        now: datetime.datetime | None,
+    ) -> Prepared:
+        """Remembered, as long as what the statement may know of the moment `now` is the same; one plan serves
+        Describe and the answer where there are no parameters."""
+        now = fixed(sql, now)
         if not parameters:
-            found = self._prepare(sql, None, sharing)
+            found = self._prepare(sql, None, sharing, now)
             if parameters is None or not found.plan.parameters:
                 return found
-        return self._prepare(sql, parameters, sharing)
+        return self._prepare(sql, parameters, sharing, now)
 
     # ------------------------------------------------------------ free of charge
 
@@ -130,6 +146,8 @@ class Pipeline:
         sql: str,
         parameter_types: Sequence[Type | None] = (),
         settings: Settings | None = None,
+        *,
+        now: datetime.datetime | None = None,
     ) -> Shape:
         """Columns and parameter types; reads no data."""
         if any(type is not None for type in parameter_types):
@@ -139,7 +157,7 @@ class Pipeline:
         else:
             given = None
         settings = settings or Settings()
-        prepared = self._planned(sql, given, shares_sums(settings))
+        prepared = self._planned(sql, given, shares_sums(settings), now)
         return Shape(prepared.columns(settings), prepared.plan.parameters)
 
     def explain(
@@ -150,11 +168,12 @@ class Pipeline:
         *,
         format: Literal["text", "json"] = "text",
         role: str = "",
+        now: datetime.datetime | None = None,
     ) -> str:
         """The free derivation of `sql`, and what would become of it. Reads the ledger, so it may take a
         moment; LedgerBroken where that fails."""
         settings = settings or Settings()
-        prepared = self._planned(sql, typed(parameters, ()), shares_sums(settings))
+        prepared = self._planned(sql, typed(parameters, ()), shares_sums(settings), now)
         found = explained(prepared, self.policy, settings, role, self._engine.dialect)
         found = replace(found, forecast=self._forecast(prepared, settings, role))
         return found.text() if format == "text" else json.dumps(found.as_json(), indent=2)
@@ -183,12 +202,14 @@ class Pipeline:
         *,
         parameter_types: Sequence[Type | None] = (),
         role: str = "",
+        now: datetime.datetime | None = None,
     ) -> Released:
-        """Charge, read, release. Nothing is charged when this raises before the read."""
+        """Charge, read, release. Nothing is charged when this raises before the read. `now` is the moment of
+        the statement in the session's time zone, by default the present in UTC."""
         asked = Asked(role, sql, parameters)
         try:
             await self.start()
-            released = await self._answer(asked, settings or Settings(), parameter_types)
+            released = await self._answer(asked, settings or Settings(), parameter_types, now)
         except BaseException as error:
             self._ended(asked, "failed" if asked.started else "refused", error)
             raise
@@ -196,11 +217,15 @@ class Pipeline:
         return released
 
     async def _answer(
-        self, asked: Asked, settings: Settings, parameter_types: Sequence[Type | None]
+        self,
+        asked: Asked,
+        settings: Settings,
+        parameter_types: Sequence[Type | None],
+        now: datetime.datetime | None,
     ) -> Released:
         given = typed(asked.parameters, parameter_types)
         sharing = shares_sums(settings)
-        prepared = await aside(asked.statement, self._planned, asked.statement, given, sharing)
+        prepared = await aside(asked.statement, self._planned, asked.statement, given, sharing, now)
         # Equal statements take turns, so that all but the first are repeats.
         key = (prepared.identities, asked.role)
         turn = self._turns.setdefault(key, asyncio.Lock()) if settings.reuse != "off" else None

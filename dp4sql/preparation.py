@@ -31,6 +31,7 @@ from dp4sql.rows import OutputColumn
 from dp4sql.settings import Settings
 from dp4sql.sql.dialects import DUCKDB, Dialect
 from dp4sql.sql.lower import lower
+from dp4sql.sql.moments import fixed
 from dp4sql.sql.render import Renderer
 
 MOST_QUOTES: Final = 8
@@ -91,11 +92,17 @@ def _shallow() -> Iterator[None]:
 
 @_shallow()
 def prepare(
-    policies: PolicySet, sql: str, parameters: Parameters | None, sharing: bool = True
+    policies: PolicySet,
+    sql: str,
+    parameters: Parameters | None,
+    sharing: bool = True,
+    now: datetime.datetime | None = None,
 ) -> Prepared:
-    """Parse, lower, infer, plan. `sharing`: as `shares_sums` says of the settings."""
+    """Parse, lower, infer, plan. `sharing`: as `shares_sums` says of the settings; `now`: what the statement
+    may know of the moment."""
     facts = Facts()
-    statement = lower(sql, policies.schema, policies.covered, facts, parameters, SIGNATURES)
+    schema, covered = policies.schema, policies.covered
+    statement = lower(sql, schema, covered, facts, parameters, SIGNATURES, now)
     plan = Planner(policies, facts, sharing=sharing).plan(statement)
     return Prepared(plan, facts, outputs(plan))
 
@@ -159,7 +166,7 @@ def explain(
 ) -> Explanation:
     """Bounds, derivations, noise and price of `sql`, from the policy file alone."""
     settings = settings or Settings()
-    prepared = prepare(policies, sql, (), shares_sums(settings))
+    prepared = prepare(policies, sql, (), shares_sums(settings), fixed(sql))
     return explained(prepared, policies, settings, "", dialect)
 
 
@@ -204,7 +211,9 @@ def typed(parameters: Sequence[Value], types: Sequence[Type | None]) -> Paramete
     )
 
 
-def weight(sql: str, parameters: Parameters | None, sharing: bool) -> int:
+def weight(
+    sql: str, parameters: Parameters | None, sharing: bool, now: datetime.datetime | None
+) -> int:
     """Characters, in the text and among the parameters; a plan itself is worth some hundred."""
     long = (value for value, _ in parameters or () if isinstance(value, str | tuple))
     return 500 + len(sql) + sum(map(len, long))

@@ -25,19 +25,31 @@ _PARTIAL = Function(may_fail=True)
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
     **dict.fromkeys(("and", "or", "is null", "is true", "is false", "is distinct"), _LAX),
-    **dict.fromkeys(("coalesce", "nullif", "least", "greatest", "concat"), _LAX),
+    **dict.fromkeys(("coalesce", "nullif", "least", "greatest", "concat", "concat_ws"), _LAX),
     "held in": _LAX,
-    **dict.fromkeys(("not", "=", "<>", "<", "<=", ">", ">=", "like", "ilike"), _TOTAL),
+    **dict.fromkeys(("not", "=", "<>", "<", "<=", ">", ">=", "like", "ilike", "matches"), _TOTAL),
     **dict.fromkeys(
         ("+", "-", "*", "neg", "abs", "floor", "ceil", "round", "trunc", "sign"), _TOTAL
     ),
-    **dict.fromkeys(("/", "%", "sqrt", "ln", "exp", "power"), _PARTIAL),
+    **dict.fromkeys(("/", "%", "sqrt", "ln", "log10", "exp", "power"), _PARTIAL),
     **dict.fromkeys(("||", "lower", "upper", "length", "trim", "ltrim", "rtrim"), _TOTAL),
     **dict.fromkeys(("substring", "replace", "position", "starts_with", "reverse"), _TOTAL),
-    **dict.fromkeys(("left", "right"), _TOTAL),
+    **dict.fromkeys(("left", "right", "split_part", "lpad", "rpad", "translate", "ascii"), _TOTAL),
     **dict.fromkeys(("->", "->>"), _PARTIAL),
-    **dict.fromkeys(("date+days", "date-days", "date-date", "time+interval"), _PARTIAL),
-    **dict.fromkeys(("date_trunc", "extract_year"), _TOTAL),
+    **dict.fromkeys(
+        (
+            "span",
+            "age",
+            "days",
+            "make_date",
+            "date+days",
+            "date-days",
+            "date-date",
+            "time+interval",
+        ),
+        _PARTIAL,
+    ),
+    **dict.fromkeys(("date_trunc", "extract_year", "extract_isoyear"), _TOTAL),
     **dict.fromkeys(
         (
             "extract_month",

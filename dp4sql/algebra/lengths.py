@@ -20,7 +20,7 @@ RELEASED: Final = 10_000
 """Characters of a text that a subquery has released, at most."""
 SHORT: Final = 40
 """Characters of what is no text."""
-GROWS: Final = frozenset({"replace", "||", "concat"})
+GROWS: Final = frozenset({"replace", "||", "concat", "concat_ws"})
 
 Lengths = Mapping[str, int]
 
@@ -77,6 +77,10 @@ def _length(expr: Expr, parts: list[int], below: Lengths) -> int:
             return parts[0] * max(1, parts[2])
         case Call("||" | "concat"):
             return sum(parts)
+        case Call("concat_ws", args):
+            return sum(parts[1:]) + parts[0] * len(args)
+        case Call("lpad" | "rpad", (_, Lit(int() as size), _)):
+            return size
         case Call() | Case() | Cast():
             return max(parts, default=SHORT)
         case _:

@@ -24,8 +24,9 @@ def days(value: datetime.date) -> Fraction:
     """A timestamp with time zone counts in UTC."""
     if not isinstance(value, datetime.datetime):
         return Fraction((value - EPOCH).days)
-    moment = value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value
-    return Fraction((moment - _START) // _MICROSECOND, _DAY)
+    # Not as a moment in UTC, which the first hours of the year 1 may have none of.
+    since = value.replace(tzinfo=None) - _START - (value.utcoffset() or datetime.timedelta())
+    return Fraction(since // _MICROSECOND, _DAY)
 
 
 def truncated(unit: Expr, a: Range) -> Range:

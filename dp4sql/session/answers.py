@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -124,7 +125,7 @@ class Answers:
         declared = [type_of(oid) for oid in bare.oids]
         text, own = bare.statement.text, self._state.current.own
         assert isinstance(bare.served, Served)
-        shape = bare.served.pipeline.describe(text, declared, own)
+        shape = bare.served.pipeline.describe(text, declared, own, now=self._now())
         types = tuple(shape.parameters)
         shown = tuple(oid_of(_text_if_unknown(type)) for type in types)
         fields = fields_of(shape.columns)
@@ -210,7 +211,12 @@ class Answers:
             self._state.current.own,
             parameter_types=prepared.types,
             role=self._role,
+            now=self._now(),
         )
+
+    def _now(self) -> datetime.datetime:
+        """The moment of a statement, by the clock of the session."""
+        return datetime.datetime.now(self._state.zone)
 
     def _values(self, prepared: Prepared, arguments: Arguments) -> tuple[Value, ...]:
         zone = self._state.zone
@@ -229,7 +235,11 @@ class Answers:
             values = self._values(inner, arguments)
             own = self._state.current.own
             explain = self._served().pipeline.explain
-            how: Mapping[str, Any] = {"format": command.format, "role": self._role}
+            how: Mapping[str, Any] = {
+                "format": command.format,
+                "role": self._role,
+                "now": self._now(),
+            }
             text = await asyncio.to_thread(explain, command.query.text, values, own, **how)
         lines = [text] if command.format == "json" else text.splitlines()
         column = OutputColumn("QUERY PLAN", TEXT)

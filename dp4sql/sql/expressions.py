@@ -30,12 +30,15 @@ from dp4sql.errors import (
     Dp4sqlError,
     InvalidText,
     NumberOutOfRange,
+    SyntaxError_,
     Unsupported,
 )
 from dp4sql.sql import literals
 from dp4sql.sql.arrays import Arrays, array_in
+from dp4sql.sql.dates import Dates, by_days, folded, is_span, multiplied
 from dp4sql.sql.functions import Functions
 from dp4sql.sql.intervals import interval
+from dp4sql.sql.moments import converted
 from dp4sql.sql.operators import (
     APART,
     ARITHMETIC,
@@ -45,6 +48,8 @@ from dp4sql.sql.operators import (
     negated,
 )
 from dp4sql.sql.parse import position
+from dp4sql.sql.patterns import escaped, match
+from dp4sql.sql.row_tests import RowTests, is_row_test, listed, row
 from dp4sql.sql.types import (
     arithmetic,
     is_integer,
@@ -133,6 +138,8 @@ class Expressions:
         arg = self.lower(e.this)
         if isinstance(arg, Lit) and isinstance(arg.value, (int, Decimal)) and arg.type != BOOLEAN:
             return Lit(-arg.value, arg.type)
+        if isinstance(arg, Lit) and arg.type == INTERVAL:
+            return folded("*", arg, Lit(-1, INTEGER)) or arg
         self.need(is_number(arg.type), f"operator does not exist: - {arg.type.kind}", e)
         return Call("neg", (arg,), arg.type)
 
@@ -182,6 +189,10 @@ class Expressions:
             return Lit(literals.read(arg.value, type), type)
         if arg.type == type:
             return arg
+        if isinstance(arg, Lit) and isinstance(arg.value, datetime.date):
+            moved = converted(arg.value, type)
+            if moved is not None:
+                return Lit(moved, type)
         if type.kind in TEXTS and (arg.type.kind in FLOATS or arg.type == NUMERIC):
             raise Unsupported(
                 f"engines write {arg.type.kind} values differently as text",
@@ -198,6 +209,8 @@ class Expressions:
         kind = type(e)
         if (array := array_in(e)) is not None:
             return Arrays(self).lower(e, array[0], every=array[1])
+        if is_row_test(e):
+            return RowTests(self).lower(e)
         if kind in COMPARISONS:
             return self.compare(COMPARISONS[kind], self.lower(e.this), self.lower(e.expression), e)
         if kind in ARITHMETIC:
@@ -220,11 +233,9 @@ class Expressions:
             case exp.Like() | exp.ILike():
                 return negated(e, self.like(e, self.lower(e.this), self.lower(e.expression)))
             case exp.Escape():
-                raise Unsupported(
-                    "LIKE ... ESCAPE is not supported",
-                    hint="The backslash is the escape character: LIKE '100\\%'.",
-                    position=position(e),
-                )
+                return escaped(self, e)
+            case exp.RegexpLike() | exp.RegexpILike() | exp.SimilarTo():
+                return match(self, e)
             case _:
                 return Functions(self).lower(e)
 
@@ -241,6 +252,9 @@ class Expressions:
 
     def compare(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
         self._no_json([left, right], at)
+        if is_span(left) or is_span(right):
+            return Dates(self).compared(op, left, right, at)
+        left, right = _by_clock(left, right), _by_clock(right, left)
         pair, _kind = self.together([left, right], at, f"operator {op}:")
         if isinstance(pair[0], Lit) and not isinstance(pair[1], Lit):
             flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
@@ -272,7 +286,8 @@ class Expressions:
 
     def _time_arithmetic(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
         try:
-            return self._moved(op, left, right, at)
+            found = folded(op, left, right)
+            return found if found is not None else self._moved(op, left, right, at)
         except (ValueError, OverflowError):
             raise NumberOutOfRange(
                 "date out of range",
@@ -284,7 +299,8 @@ class Expressions:
         if op == "+" and right.type.kind in TIMES:
             left, right = right, left
         if left.type.kind in TIMES and untyped(right):
-            right = self.coerce(right, INTERVAL if left.type != DATE else left.type)
+            span = left.type != DATE and op == "+"
+            right = self.coerce(right, INTERVAL if span else left.type)
         if left.type.kind in TIMES and right.type.kind == "interval" and op in "+-":
             return self._shift(op, left, right, at)
         if left.type == DATE and is_integer(right.type) and op in "+-":
@@ -298,12 +314,19 @@ class Expressions:
             return Call("date+days" if op == "+" else "date-days", (left, right), DATE)
         if left.type == DATE and right.type == DATE and op == "-":
             return Call("date-date", (left, right), INTEGER)
+        if op == "-" and left.type.kind in TIMES and right.type.kind in TIMES:
+            pair = (_by_clock(left, right), _by_clock(right, left))
+            return Call("span", pair, INTERVAL)
+        if op == "*" and "interval" in (left.type.kind, right.type.kind):
+            return multiplied(self, left, right, at)
         raise DatatypeMismatch(
             f"operator does not exist: {left.type.kind} {op} {right.type.kind}",
             position=position(at),
         )
 
     def _shift(self, op: str, left: Expr, right: Expr, at: exp.Expr) -> Expr:
+        if isinstance(right, Call) and right.op == "days":
+            return by_days(op, left, right, at)
         sign = 1 if op == "+" else -1
         if isinstance(right, Lit) and isinstance(right.value, Interval_):
             if isinstance(left, Lit) and isinstance(left.value, datetime.date):
@@ -331,10 +354,15 @@ class Expressions:
         raise Unsupported("this IS test is not supported", position=position(e))
 
     def _between(self, e: exp.Between) -> Expr:
-        arg = self.lower(e.this)
-        low = self.compare(">=", arg, self.lower(e.args["low"]), e)
-        high = self.compare("<=", arg, self.lower(e.args["high"]), e)
-        return Call("and", (low, high), BOOLEAN)
+        arg, low, high = (self.lower(e.args[part]) for part in ("this", "low", "high"))
+        if e.args.get("symmetric"):
+            spans = (self._within(arg, low, high, e), self._within(arg, high, low, e))
+            return Call("or", spans, BOOLEAN)
+        return self._within(arg, low, high, e)
+
+    def _within(self, arg: Expr, low: Expr, high: Expr, at: exp.Expr) -> Expr:
+        ends = (self.compare(">=", arg, low, at), self.compare("<=", arg, high, at))
+        return Call("and", ends, BOOLEAN)
 
     def _in(self, e: exp.In) -> Expr:
         if e.args.get("query") is not None:
@@ -343,13 +371,22 @@ class Expressions:
                 hint=APART,
                 position=position(e),
             )
-        items = [self.lower(e.this), *(self.lower(option) for option in e.expressions)]
+        items = [self.lower(e.this), *map(self.lower, self._options(e))]
         self._no_json(items, e)
         (arg, *options), _ = self.together(items, e, "IN")
         constants = tuple(option for option in options if isinstance(option, Lit))
         if len(constants) == len(options):
             return In(arg, constants)
         return Call("or", tuple(Call("=", (arg, option), BOOLEAN) for option in options), BOOLEAN)
+
+    def _options(self, e: exp.In) -> list[exp.Expr]:
+        found = []
+        for item in e.expressions:
+            fields = [row(part) for part in listed(item)] if isinstance(item, exp.Values) else []
+            if any(field is None or len(field) != 1 for field in fields):
+                raise SyntaxError_("subquery has too many columns", position=position(e))
+            found += [field[0] for field in fields if field] or [item]
+        return found
 
     # ------------------------------------------------------------ CASE and functions
 
@@ -383,3 +420,12 @@ class Expressions:
                 arg.type.kind in TEXTS, f"function {op}({arg.type.kind}) does not exist", part
             )
         return Call(op, tuple(args), result)
+
+
+def _by_clock(expr: Expr, other: Expr) -> Expr:
+    """A constant moment beside a date or a timestamp without time zone: what the clock says then."""
+    plain = other.type in (DATE, TIMESTAMP) and not isinstance(other, Lit)
+    if not (plain and isinstance(expr, Lit) and isinstance(expr.value, datetime.datetime)):
+        return expr
+    moved = converted(expr.value, TIMESTAMP)
+    return expr if moved is None else Lit(moved, TIMESTAMP)

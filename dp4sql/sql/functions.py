@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import math
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -9,24 +12,24 @@ from sqlglot import exp
 from dp4sql.algebra.expr import Call, Cast, Expr, Lit
 from dp4sql.algebra.functions import FUNCTIONS
 from dp4sql.algebra.types import (
-    BOOLEAN,
     DATE,
     DOUBLE,
     FLOATS,
     INTEGER,
-    JSONB,
     NUMERIC,
     TEXT,
-    TEXTS,
     TIMES,
     TIMESTAMP,
     Type,
 )
 from dp4sql.errors import DatatypeMismatch, Unsupported
+from dp4sql.sql import moments
 from dp4sql.sql.composed import to_char, width_bucket
-from dp4sql.sql.operators import ANALYTIC, ROUNDING, TEXT_FUNCTIONS, unknown
+from dp4sql.sql.dates import Dates, is_span
+from dp4sql.sql.operators import ANALYTIC, ROUNDING, TEXT_FUNCTIONS
 from dp4sql.sql.parse import position
-from dp4sql.sql.types import is_integer, is_number, untyped
+from dp4sql.sql.text_calls import TextCalls
+from dp4sql.sql.types import is_integer, is_number, scale_of, untyped
 
 if TYPE_CHECKING:
     from dp4sql.sql.expressions import Expressions
@@ -42,7 +45,7 @@ class Functions:
         kind = type(e)
         if kind in TEXT_FUNCTIONS:
             op = TEXT_FUNCTIONS[kind]
-            return self.ex.text_call(op, [e.this], INTEGER if op == "length" else TEXT)
+            return self.ex.text_call(op, [e.this], INTEGER if op in ("length", "ascii") else TEXT)
         if kind in ROUNDING:
             return self._rounding(ROUNDING[kind], e)
         if kind in ANALYTIC:
@@ -53,6 +56,12 @@ class Functions:
                 return self._round(e)
             case exp.Trunc():
                 return self._trunc(e)
+            case exp.Log():
+                return self._log(e)
+            case exp.IntDiv():
+                return self._div(e)
+            case exp.Pi():
+                return Lit(math.pi, DOUBLE)
             case exp.Pow():
                 base, exponent = self._number(e.this), self._number(e.expression)
                 return Call("power", (base, exponent), _analytic_type(base, exponent))
@@ -69,79 +78,29 @@ class Functions:
                 return to_char(self.ex, e)
             case exp.Extract():
                 return self._extract(str(e.this.this).lower(), e.expression, e)
+            case exp.Year() | exp.Quarter() | exp.Month() | exp.Day() | exp.Hour() | exp.Minute():
+                return self._extract(type(e).__name__.lower(), e.this, e)
+            case exp.Date():
+                return self.ex.cast(self.ex.lower(e.this), DATE, e)
+            case exp.StrToDate() | exp.StrToTime():
+                return Dates(self.ex).read(e)
+            case exp.AtTimeZone():
+                return Dates(self.ex).at_zone(e)
+            case exp.Anonymous() if str(e.name).lower() in ("age", "make_date"):
+                dates = Dates(self.ex)
+                return dates.age(e) if str(e.name).lower() == "age" else dates.make_date(e)
             case exp.TimestampTrunc() | exp.DateTrunc():
                 return self._date_trunc(str(e.args["unit"].name).lower(), e.this, e)
             case _:
-                return self._text_function(e)
-
-    def _text_function(self, e: exp.Expr) -> Expr:
-        match e:
-            case exp.DPipe():
-                return self._joined(e)
-            case exp.Concat():
-                parts = [self.ex.coerce(self.ex.lower(part), TEXT) for part in e.expressions]
-                texts = (p if p.type == BOOLEAN else self._as_text(p, e) for p in parts)
-                return Call("concat", tuple(texts), TEXT)
-            case exp.Substring():
-                return self._substring(e)
-            case exp.Trim():
-                return self._trim(e)
-            case exp.StrPosition():
-                return self.ex.text_call("position", [e.this, e.args["substr"]], INTEGER)
-            case exp.Replace():
-                return self.ex.text_call(
-                    "replace", [e.this, e.expression, e.args["replacement"]], TEXT
-                )
-            case exp.StartsWith():
-                return self.ex.text_call("starts_with", [e.this, e.expression], BOOLEAN)
-            case exp.Left() | exp.Right():
-                op = "left" if isinstance(e, exp.Left) else "right"
-                text = self.ex.coerce(self.ex.lower(e.this), TEXT)
-                return Call(op, (text, self._whole(e.expression)), TEXT)
-            case exp.JSONExtract() | exp.JSONExtractScalar():
-                return self._field(e)
-            case _:
-                raise unknown(e)
-
-    def _field(self, e: exp.JSONExtract | exp.JSONExtractScalar) -> Expr:
-        """`->` and `->>` with the name of a field."""
-        op, type = ("->>", TEXT) if isinstance(e, exp.JSONExtractScalar) else ("->", JSONB)
-        arg = self.ex.lower(e.this)
-        self.ex.need(arg.type == JSONB, f"operator does not exist: {arg.type.kind} {op} unknown", e)
-        match e.expression:
-            case exp.JSONPath(expressions=[_, exp.JSONPathKey(this=str(name))]) if '"' not in name:
-                return Call(op, (arg, Lit(name, TEXT)), type)
-            case _:
-                raise Unsupported(
-                    f"{op} takes the name of a field as a constant",
-                    hint="As in slots ->> 'title'.",
-                    position=position(e),
-                )
-
-    def _joined(self, e: exp.DPipe) -> Expr:
-        """`||` of texts; one that is no text is written as one, as Postgres does beside a text."""
-        parts = [self.ex.coerce(self.ex.lower(part), TEXT) for part in (e.this, e.expression)]
-        self.ex.need(
-            any(part.type.kind in TEXTS for part in parts),
-            f"operator does not exist: {parts[0].type.kind} || {parts[1].type.kind}",
-            e,
-        )
-        return Call("||", tuple(self._as_text(part, e) for part in parts), TEXT)
-
-    def _as_text(self, arg: Expr, at: exp.Expr) -> Expr:
-        arg = self.ex.coerce(arg, TEXT)
-        return (
-            self.ex.cast(arg, TEXT, at)
-            if arg.type.kind not in ("text", "character varying")
-            else arg
-        )
+                return TextCalls(self).lower(e)
 
     def _number(self, e: exp.Expr) -> Expr:
         arg = self.ex.coerce(self.ex.lower(e), NUMERIC)
         self.ex.need(is_number(arg.type), f"a number is needed, not {arg.type.kind}", e)
         return arg
 
-    def _whole(self, e: exp.Expr) -> Expr:
+    def whole(self, e: exp.Expr) -> Expr:
+        """An argument that is an integer."""
         arg = self.ex.coerce(self.ex.lower(e), INTEGER)
         self.ex.need(is_integer(arg.type), f"an integer is needed, not {arg.type.kind}", e)
         return arg
@@ -161,18 +120,49 @@ class Functions:
         return Call(op, (arg,), DOUBLE)
 
     def _trunc(self, e: exp.Trunc) -> Expr:
-        if e.args.get("decimals") is not None:
+        arg = self._number(e.this)
+        if e.args.get("decimals") is None:
+            return self._rounded("trunc", arg)
+        digits, scale = self.whole(e.args["decimals"]), scale_of(arg.type)
+        known = isinstance(digits, Lit) and isinstance(digits.value, int)
+        if scale is None or not known or not isinstance(digits, Lit):
             raise Unsupported(
-                "TRUNC to a number of digits is not supported",
-                hint="Use ROUND(x, digits), or TRUNC(x * 100) / 100.",
+                "TRUNC to a number of digits needs a numeric(p, s) and a constant",
+                hint="Cast it first, as in TRUNC(x::numeric(15, 4), 2).",
                 position=position(e),
             )
-        return self._rounded("trunc", self._number(e.this))
+        return self._cut(arg, int(str(digits.value)), scale, e)
+
+    def _cut(self, arg: Expr, digits: int, scale: int, e: exp.Expr) -> Expr:
+        """Without what goes beyond so many digits after the point, or before it."""
+        exact = Cast(arg, Type("numeric", None, 0)) if is_integer(arg.type) else arg
+        if digits >= scale:
+            return exact
+        step = Decimal(1).scaleb(-max(digits, -30))
+        unit = Lit(step, Type("numeric", None, max(0, digits)))
+        return self.ex.arithmetic("-", exact, self.ex.arithmetic("%", exact, unit, e), e)
+
+    def _log(self, e: exp.Log) -> Expr:
+        """LOG(x), which is to the base 10, and LOG(base, x)."""
+        base, x = self._number(e.this), e.args.get("expression")
+        if x is None or (isinstance(base, Lit) and base.value == 10):
+            arg = base if x is None else self._number(x)
+            return Call("log10", (arg,), _analytic_type(arg))
+        above, below = (Call("ln", (arg,), NUMERIC) for arg in (self._number(x), base))
+        return self.ex.arithmetic("/", above, below, e)
+
+    def _div(self, e: exp.IntDiv) -> Expr:
+        a, b = self._number(e.this), self._number(e.expression)
+        if not (is_integer(a.type) and is_integer(b.type)):
+            raise Unsupported(
+                "DIV is supported for integers", hint="Use TRUNC(a / b).", position=position(e)
+            )
+        return self.ex.arithmetic("/", a, b, e)
 
     def _round(self, e: exp.Round) -> Expr:
         arg = self._number(e.this)
         digits = (
-            self._whole(e.args["decimals"])
+            self.whole(e.args["decimals"])
             if e.args.get("decimals") is not None
             else Lit(0, INTEGER)
         )
@@ -203,36 +193,17 @@ class Functions:
             )
         return Call(op, tuple(args), kind)
 
-    def _substring(self, e: exp.Substring) -> Expr:
-        text = self.ex.coerce(self.ex.lower(e.this), TEXT)
-        self.ex.need(
-            text.type.kind in TEXTS, f"function substring({text.type.kind}) does not exist", e
-        )
-        start = self._whole(e.args["start"]) if e.args.get("start") is not None else Lit(1, INTEGER)
-        length = e.args.get("length")
-        if length is None:
-            return Call("substring", (text, start), TEXT)
-        size = self._whole(length)
-        if not isinstance(size, Lit) or not isinstance(size.value, int) or size.value < 0:
-            raise Unsupported(
-                "SUBSTRING needs a constant length of 0 or more",
-                position=position(length) or position(e),
-            )
-        return Call("substring", (text, start, size), TEXT)
-
-    def _trim(self, e: exp.Trim) -> Expr:
-        side = str(e.args.get("position") or "BOTH").upper()
-        op = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
-        return self.ex.text_call(op, [e.this, *([e.expression] if e.expression else [])], TEXT)
-
     def _extract(self, part: str, source: exp.Expr, e: exp.Expr) -> Expr:
-        arg = self.ex.coerce(self.ex.lower(source), TIMESTAMP)
+        part, arg = part.removesuffix("s"), self.ex.coerce(self.ex.lower(source), TIMESTAMP)
+        if is_span(arg):
+            return Dates(self.ex).part(part, arg, e)
         self.ex.need(arg.type.kind in TIMES, f"cannot extract from type {arg.type.kind}", e)
         op = f"extract_{ {'dayofweek': 'dow', 'dayofyear': 'doy', 'isodayofweek': 'isodow'}.get(part, part) }"
         if op not in FUNCTIONS:
             raise Unsupported(
                 f'EXTRACT field "{part}" is not supported',
-                hint="Supported: year, quarter, month, week, day, dow, isodow, doy, hour, minute, second, epoch.",
+                hint="Supported: year, isoyear, quarter, month, week, day, dow, isodow, doy, hour, minute, second, "
+                "epoch.",
                 position=position(e),
             )
         if arg.type == DATE and part in ("hour", "minute", "second"):
@@ -241,6 +212,10 @@ class Functions:
                 hint="A date has no time of day.",
                 position=position(e),
             )
+        if isinstance(arg, Lit) and isinstance(arg.value, datetime.date):
+            known = moments.part(op.removeprefix("extract_"), arg.value)
+            if known is not None:
+                return Lit(Decimal(known), Type("numeric", None, 0))
         if part in ("second", "epoch"):
             return Call(op, (arg,), NUMERIC)
         return Call(op, (arg,), Type("numeric", None, 0))
@@ -268,6 +243,8 @@ class Functions:
                 position=position(e),
             )
         result = TIMESTAMP if arg.type == DATE else arg.type
+        if isinstance(arg, Lit) and isinstance(arg.value, datetime.date):
+            return Lit(moments.truncated(unit, arg.value), result)
         return Call("date_trunc", (Lit(unit, TEXT), arg), result)
 
 

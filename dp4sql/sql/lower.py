@@ -5,6 +5,7 @@ Nothing here reads data or knows a policy. Whatever has no place in the algebra 
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -24,6 +25,7 @@ from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.groupings import Absent, has_sets, spread
 from dp4sql.sql.guard import check
 from dp4sql.sql.lowered import Cte, Ctes, Lowered
+from dp4sql.sql.moments import moment
 from dp4sql.sql.names import Named, Relation, Scope, fold
 from dp4sql.sql.parse import parse, position
 
@@ -50,10 +52,12 @@ def lower(
     facts: Facts,
     parameters: Sequence[tuple[Given, Type]] | None = None,
     signatures: Mapping[str, Signature] | None = None,
+    now: datetime.datetime | None = None,
 ) -> Statement:
     """Parse and lower `sql`. With `parameters` None their values are left open (for Describe); one that is
-    a Constant is known only when the SQL is rendered."""
-    lowering = Lowering(schema, covered, facts, parameters, signatures or {})
+    a Constant is known only when the SQL is rendered. `now` is what CURRENT_DATE and the like stand for; see
+    `dp4sql.sql.moments.fixed`."""
+    lowering = Lowering(schema, covered, facts, parameters, signatures or {}, now)
     lowering.nested = sql.lower().count("select") > 1
     query = lowering.query(check(parse(sql)), {}, None)
     return Statement(query, lowering.parameter_types(), tuple(lowering.calls))
@@ -68,6 +72,7 @@ class Lowering:
     facts: Facts
     given: Sequence[tuple[Given, Type]] | None = None
     signatures: Mapping[str, Signature] = field(default_factory=dict)
+    now: datetime.datetime | None = None
     relations: int = 0
     calls: list[Call] = field(default_factory=list)
     nested: bool = False
@@ -141,7 +146,7 @@ class Lowering:
                 case exp.Subquery() if isinstance(e.this, exp.Query):
                     return self._scalar(e, scope, ctes)
                 case _:
-                    return hook(e)
+                    return moment(e, self.now) or hook(e)
 
         return Expressions(first, self.infer_parameter)
 

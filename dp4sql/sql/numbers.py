@@ -22,7 +22,7 @@ SUMMABLE: Final = "8e307"
 FACTOR: Final = ("1e-150", "1e150")
 FAR: Final = ("1e-260", "1e260")
 REAL: Final = ("1.1754944e-38", "3.4028234e38")
-DOUBLES: Final = frozenset({"+", "-", "*", "/", "%", "sqrt", "ln", "exp", "power"})
+DOUBLES: Final = frozenset({"+", "-", "*", "/", "%", "sqrt", "ln", "log10", "exp", "power"})
 MAX_TEXT: Final = 20_000
 SHORT: Final = 18
 
@@ -188,8 +188,17 @@ def _double(op: str, args: tuple[Expr, ...], texts: list[str], dialect: Dialect)
 
 
 def _modest(arg: Expr) -> bool:
-    """A constant or an exact number of known size, which no single operation takes out of range."""
-    return width(arg) is not None
+    """A constant, an exact number of known size or what is counted of times, which no single operation takes
+    out of range."""
+    match arg:
+        case Call("+" | "-", (a, b)):
+            return width(arg) is not None or (_modest(a) and _modest(b))
+        case Call("round" | "trunc", (a, *_)):
+            return _modest(a)
+        case Call(op) if op.startswith("extract_"):
+            return True
+        case _:
+            return width(arg) is not None
 
 
 def _summable(text: str) -> str:
@@ -286,9 +295,15 @@ def rounding(op: str, args: tuple[Expr, ...], texts: list[str], dialect: Dialect
 
 
 def analytic(op: str, arg: Expr, text: str, dialect: Dialect) -> str:
-    """SQRT, LN and EXP, NULL where Postgres raises an error."""
+    """SQRT, LN, LOG10 and EXP, NULL where Postgres raises an error."""
     x = to_double(arg, text, dialect)
-    test = {"sqrt": f"{x} >= 0", "ln": f"{x} > 0", "exp": f"{x} BETWEEN -700 AND 700"}[op]
+    positive = f"{x} > 0"
+    test = {
+        "sqrt": f"{x} >= 0",
+        "ln": positive,
+        "log10": positive,
+        "exp": f"{x} BETWEEN -700 AND 700",
+    }[op]
     return f"CASE WHEN {test} THEN {op.upper()}({x}) END"
 
 

@@ -29,6 +29,7 @@ TEXT_FUNCTIONS: Final = {
     exp.Upper: "upper",
     exp.Length: "length",
     exp.Reverse: "reverse",
+    exp.Ascii: "ascii",
 }
 ROUNDING: Final = {exp.Floor: "floor", exp.Ceil: "ceil", exp.Abs: "abs", exp.Sign: "sign"}
 ANALYTIC: Final = {exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp"}
@@ -110,7 +111,6 @@ WRITTEN: Final[Mapping[str, str]] = {
     "regexp_like": "~ (regular expression match)",
     "pad": "lpad and rpad",
     "group_concat": "string_agg",
-    "current_timestamp": "now()",
     "int_div": "div",
     "bitwise_and": "&",
     "bitwise_or": "|",
@@ -124,9 +124,6 @@ WRITTEN: Final[Mapping[str, str]] = {
     "array": "ARRAY",
     "tuple": "a row such as (a, b)",
 }
-CHANGING: Final = frozenset(
-    {"rand", "random", "now", "current_timestamp", "current_date", "current_time", "localtimestamp"}
-)
 
 
 def unknown(e: exp.Expr) -> Exception:
@@ -172,14 +169,46 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
+INSTEAD: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("clock_timestamp", "timeofday", "current_time", "localtime"),
+        "An answer must not change while it is made. CURRENT_DATE and NOW() are fixed once for each statement.",
+    ),
+    **dict.fromkeys(
+        ("rand", "random", "setseed"), "An answer must not hang on chance. Leave it out."
+    ),
+    **dict.fromkeys(
+        ("datediff", "date_diff", "timestampdiff", "timestamp_diff"),
+        "a - b counts the days between dates, EXTRACT(EPOCH FROM a - b) the seconds between timestamps, and "
+        "EXTRACT(YEAR FROM AGE(a, b)) whole years.",
+    ),
+    **dict.fromkeys(
+        ("dateadd", "date_add", "date_sub", "make_interval", "timestampadd"),
+        "Add a constant interval, as in d + INTERVAL '3 months'.",
+    ),
+    **dict.fromkeys(
+        ("strftime", "date_format", "format_date"), "TO_CHAR(d, 'YYYY-MM') writes times."
+    ),
+    "initcap": "Engines differ in what a word is. UPPER(LEFT(x, 1)) || LOWER(SUBSTRING(x, 2)) writes one word so.",
+    "isnull": "COALESCE(x, 0) replaces NULL.",
+    "decode_case": "Write CASE x WHEN 1 THEN 'a' ELSE 'b' END.",
+    "contains": "Write x LIKE '%text%', or POSITION('text' IN x) > 0.",
+    "ends_with": "Write x LIKE '%text'.",
+    "last_day": "DATE_TRUNC('month', d) + INTERVAL '1 month' - INTERVAL '1 day' is the last day of the month.",
+    "months_between": "12 * EXTRACT(YEAR FROM AGE(a, b)) + EXTRACT(MONTH FROM AGE(a, b)) counts whole months.",
+    "date_bin": "DATE_TRUNC gives the start of an hour, day, week, month, quarter or year.",
+    "to_number": "Cast it, as in x::numeric; what is no number becomes NULL.",
+    "unix_to_time": "Add it to a constant, as in timestamp '1970-01-01' + INTERVAL '90 seconds'.",
+    "regexp_replace": "REPLACE and TRANSLATE change what is constant; ~ tests a regular expression.",
+    "cbrt": "Write POWER(x, 1.0 / 3).",
+}
+"""What does the same, by the parser's name for what is refused."""
+
+
 def _hint(name: str) -> str:
-    if name in CHANGING:
-        return "An answer must not hang on the moment or on chance. Write the date or the number itself."
-    if name.startswith(("regexp", "similar")):
-        return "LIKE and ILIKE with % and _ are supported."
-    return "docs/sql.md lists what is allowed."
+    return INSTEAD.get(name, "docs/sql.md lists what is allowed.")
 
 
 def _nearest(name: str) -> str:
-    close = nearest(name, SUGGESTED)
+    close = None if name in INSTEAD else nearest(name, SUGGESTED)
     return f"Perhaps {close} was meant." if close else _hint(name)

@@ -195,7 +195,7 @@ class Scalars:
                 return f"ABS({self._wide(args[0], texts[0])})"
             case "floor" | "ceil" | "trunc" | "sign" | "round":
                 return numbers.rounding(op, args, texts, self.dialect)
-            case "sqrt" | "ln" | "exp":
+            case "sqrt" | "ln" | "log10" | "exp":
                 return numbers.analytic(op, args[0], texts[0], self.dialect)
             case "power":
                 return numbers.power(args, texts, self.dialect)
@@ -221,16 +221,20 @@ class Scalars:
         match op:
             case "like" | "ilike":
                 return texts.like(op, args, texts_, self.dialect)
+            case "matches":
+                return texts.matches(args, texts_, self.dialect)
             case "||":
                 return f"({texts_[0]} || {texts_[1]})"
-            case "concat":
-                return texts.concatenated(args, texts_)
+            case "concat" | "concat_ws":
+                return texts.concatenated(op, args, texts_)
             case "->" | "->>":
                 return texts.field(op, args, texts_)
             case "substring":
                 return texts.substring(args, texts_)
             case "position":
                 return texts.position(texts_, self.dialect)
+            case "split_part":
+                return texts.split_part(args, texts_, self.dialect)
             case "left" | "right":
                 return f"{op.upper()}({texts_[0]}, {texts.place(args[1], texts_[1])})"
             case _ if op in texts.ALIKE:

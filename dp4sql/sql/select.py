@@ -180,7 +180,7 @@ class SelectLowering:
         if group is None:
             return []
         found: list[tuple[str, Expr]] = []
-        for item in group.expressions:
+        for item in group.expressions or _without_aggregates(items):
             name, expr = self._key(item, items)
             if any(expr == known for _, known in found):
                 continue
@@ -325,3 +325,8 @@ class SelectLowering:
         id = self.base.fresh("order")
         projected[id] = expr
         return id, desc, nulls_first
+
+
+def _without_aggregates(items: Sequence[tuple[str, exp.Expr]]) -> list[exp.Expr]:
+    """What GROUP BY ALL groups by."""
+    return [item for _, item in items if not contains_aggregate(item)]

@@ -28,6 +28,7 @@ NUMBERS: Final = (
     "round",
     "sqrt",
     "ln",
+    "log10",
     "exp",
 )
 TEXTS: Final = ("like", "ilike", "||", "substring", "lower", "upper", "length", "replace")

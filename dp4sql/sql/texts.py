@@ -10,7 +10,7 @@ from dp4sql.sql.dialects import Dialect
 
 ALIKE: Final = frozenset(
     {"lower", "upper", "length", "reverse", "trim", "ltrim", "rtrim"}
-    | {"replace", "concat", "starts_with"}
+    | {"replace", "starts_with", "lpad", "rpad", "translate", "ascii"}
 )
 """What every engine calls by the same name, with the same meaning."""
 FAR: Final = 1_100_000_000
@@ -32,6 +32,14 @@ def like(op: str, args: tuple[Expr, ...], texts: list[str], dialect: Dialect) ->
     return f"({_blanks(subject, texts[0], dialect)} {op.upper()} {texts[1]}{escape})"
 
 
+def matches(args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
+    """A regular expression that `dp4sql.sql.patterns` wrote; `.` stands for the end of a line, too."""
+    subject = _blanks(args[0], texts[0], dialect)
+    if dialect.name == "duckdb":
+        return f"REGEXP_MATCHES({subject}, {texts[1]}, 's')"
+    return f"({subject} ~ {texts[1]})"
+
+
 def _blanks(arg: Expr, text: str, dialect: Dialect) -> str:
     """char(n) keeps its blanks under LIKE. Engines without the type store none."""
     if arg.type.kind != "character" or arg.type.length is None or dialect.name == "postgres":
@@ -39,15 +47,15 @@ def _blanks(arg: Expr, text: str, dialect: Dialect) -> str:
     return f"RPAD({text}, {arg.type.length}, ' ')"
 
 
-def concatenated(args: tuple[Expr, ...], texts: list[str]) -> str:
-    """CONCAT writes booleans as t and f."""
+def concatenated(op: str, args: tuple[Expr, ...], texts: list[str]) -> str:
+    """CONCAT and CONCAT_WS write booleans as t and f."""
     parts = [
         f"CASE WHEN {text} THEN 't' WHEN NOT {text} THEN 'f' END"
         if arg.type.kind == "boolean"
         else text
         for arg, text in zip(args, texts, strict=True)
     ]
-    return f"CONCAT({', '.join(parts)})"
+    return f"{op.upper()}({', '.join(parts)})"
 
 
 def substring(args: tuple[Expr, ...], texts: list[str]) -> str:
@@ -69,6 +77,14 @@ def substring(args: tuple[Expr, ...], texts: list[str]) -> str:
         f"CASE WHEN {at} < {1 - size} THEN 0 WHEN {at} < 1 THEN {at} + {size - 1} ELSE {size} END"
     )
     return f"SUBSTRING({text}, {first}, {left})"
+
+
+def split_part(args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
+    """Postgres counts from the end since its version 14; the delimiter is one character then."""
+    text, delimiter, number = *texts[:2], int(place(args[2], texts[2]))
+    if number < 0 and dialect.name == "postgres":
+        return f"REVERSE(SPLIT_PART(REVERSE({text}), {delimiter}, {-number}))"
+    return f"SPLIT_PART({text}, {delimiter}, {number})"
 
 
 def place(arg: Expr, text: str) -> str:

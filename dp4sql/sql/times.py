@@ -23,7 +23,7 @@ LAST: Final = datetime.datetime(9999, 12, 31)
 def extract(field: str, text: str, dialect: Dialect) -> str:
     if field == "second" and dialect.name == "duckdb":
         return f"(EXTRACT(MICROSECONDS FROM {text}) / 1000000)"
-    if dialect.name == "postgres" and field in ("year", "epoch"):
+    if dialect.name == "postgres" and field in ("year", "isoyear", "epoch"):
         # The year of infinity is infinity there, and NULL elsewhere.
         return f"CASE WHEN ISFINITE({text}) THEN EXTRACT({field.upper()} FROM {text}) END"
     return f"EXTRACT({field.upper()} FROM {text})"
@@ -39,8 +39,12 @@ def call(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
             return f"CASE WHEN {_day(a)} AND {_day(b)} THEN {a} - {b} END"
         case "date+days" | "date-days":
             return _moved(texts[0], texts[1], op[4])
+        case "make_date":
+            return _made(texts)
         case "time+interval":
             return _shifted(expr, texts, name, dialect)
+        case "span" | "age" | "days":
+            raise _not_shown(op)
         case _:
             raise Unsupported(f"{op} has no rendering for {dialect.name}")
 
@@ -55,6 +59,30 @@ def _truncated(time: Expr, texts: list[str], name: str, dialect: Dialect) -> str
     early = f"{EARLY} BC" if dialect.name == "postgres" else f"{EARLY} (BC)"
     far = f"{text} NOT BETWEEN {word} '{early}' AND {word} '{FAR}' AND ISFINITE({text})"
     return f"CASE WHEN {far} THEN CAST('infinity' AS {name}) ELSE {found} END"
+
+
+def _not_shown(op: str) -> Unsupported:
+    """A span of time has no form in which all engines show it, or add it up."""
+    if op == "days":
+        return Unsupported(
+            "a multiple of an interval stands beside a date only",
+            hint="For instance d + n * INTERVAL '7 days'.",
+        )
+    example = "YEAR FROM AGE(a, b))" if op == "age" else "EPOCH FROM a - b) / 86400"
+    return Unsupported(
+        "the span between two times is an interval, which is not shown, grouped or added up",
+        hint=f"Take a number of it, as in EXTRACT({example}; a::date - b::date counts days.",
+    )
+
+
+def _made(texts: list[str]) -> str:
+    """A date of a year, a month and a day that there is."""
+    y, m, d = texts
+    leap = f"{y} % 4 = 0 AND ({y} % 100 <> 0 OR {y} % 400 = 0)"
+    last = f"CASE WHEN {m} IN (4, 6, 9, 11) THEN 30 WHEN {m} <> 2 THEN 31 WHEN {leap} THEN 29 ELSE 28 END"
+    there = f"{y} BETWEEN 1 AND 9999 AND {m} BETWEEN 1 AND 12 AND {d} BETWEEN 1 AND {last}"
+    parts = ", ".join(f"CAST({text} AS INTEGER)" for text in texts)
+    return f"CASE WHEN {there} THEN MAKE_DATE({parts}) END"
 
 
 def _day(text: str) -> str:

@@ -77,6 +77,10 @@ SUMMED = [
     *("CASE WHEN y IS NULL THEN 9 ELSE y END", "CASE WHEN d > '2000-02-01' THEN z END"),
     *("EXTRACT(YEAR FROM d)", "EXTRACT(MONTH FROM d)", "EXTRACT(DOW FROM d)", "d - date '1999-01-01'"),
     *("EXTRACT(YEAR FROM d + y)", "EXTRACT(MONTH FROM d + INTERVAL '1 month')", "y - y"),
+    *("TRUNC(z, 1)", "TRUNC(z, -1)", "DIV(y, 2)", "LEAST(GREATEST(LOG(x), 0), 3)", "EXTRACT(ISOYEAR FROM d)"),
+    *("EXTRACT(YEAR FROM AGE(d, '1990-07-01'))", "EXTRACT(MONTH FROM AGE(d, '1990-07-01'))"),
+    *("LEAST(LENGTH(LPAD(t, 3, 'x')), 3)", "LEAST(ASCII(t), 60)", "CASE WHEN t ~ '^[0-9]+$' THEN y ELSE 3 END"),
+    *("CASE WHEN (x, y) IN ((7, 5), (6, 4)) THEN y ELSE 8 END", "CASE WHEN y BETWEEN SYMMETRIC 6 AND 3 THEN z END"),
     *("LEAST(LENGTH(t), 5)", "EXTRACT(YEAR FROM date_trunc('year', d))"),
 ]  # fmt: skip
 
@@ -84,12 +88,16 @@ SUMMED = [
 HELD = [
     *("z", "z * (1 - z) * (1 + z)", "3 * z - y * 2", "(z - 15) * (z - 12)", "2 - z * z * z", "z * y - z"),
     *("CASE WHEN d > '2000-02-01' THEN z * (z - 5) ELSE 2 - z END", "CASE WHEN t = '1' THEN z * y END"),
+    "LEAST(GREATEST(EXTRACT(DAY FROM d::timestamp - '1999-01-01'), 0), 700)",
 ]  # fmt: skip
 
 COUNTED = [
     *("x", "y", "x * x", "x / y", "z / y", "7 % y", "SQRT(x - 6)", "t::integer", "t::boolean", "w::integer"),
     *("z::numeric(3,1)", "EXTRACT(YEAR FROM d)", "NULLIF(y, 5)", "CASE WHEN y > 4 THEN 1 END", "x::real"),
     *("d + 100000", "x + x", "COALESCE(t, NULL)", "d - d", "EXP(x)", "t::numeric"),
+    *("MAKE_DATE(y, y, 31)", "MAKE_DATE(w::integer, 2, y)", "LOG(2, z - 12)", "d + y * INTERVAL '1 day'"),
+    "SPLIT_PART(t, '9', 2)",
+    *("EXTRACT(EPOCH FROM d::timestamp - (d + y)::timestamp)", "(d, d + y) OVERLAPS (d - y, INTERVAL '1 day')"),
 ]  # fmt: skip
 
 QUERIES = (

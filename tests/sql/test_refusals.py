@@ -94,7 +94,7 @@ CASES = [
         "EXISTS",
     ),
     ("SELECT COUNT(*) FROM student WHERE name LIKE major", "0A000", "malformed"),
-    ("SELECT COUNT(*) FROM student WHERE name ~ '(a'", "42883", ""),
+    ("SELECT COUNT(*) FROM student WHERE name ~ '(a'", "0A000", ""),
     ("SELECT COUNT(*) FROM student a, student b", "", ""),
     ("SELECT uid, COUNT(*) FROM enrollment", "42803", "GROUP BY"),
     ("SELECT COUNT(COUNT(*)) FROM enrollment", "42803", ""),
@@ -166,11 +166,9 @@ def test_a_negation_is_never_dropped(plain: str, negated: str) -> None:
 
 def test_what_the_parser_adds_without_being_asked_is_refused() -> None:
     with pytest.raises(Dp4sqlError) as caught:
-        dp4sql.explain(
-            POLICY, "SELECT COUNT(*) FROM enrollment WHERE grade BETWEEN SYMMETRIC 9 AND 1"
-        )
+        dp4sql.explain(POLICY, "SELECT COUNT(*) FROM enrollment TABLESAMPLE BERNOULLI (10)")
     assert caught.value.sqlstate == "0A000"
-    assert "SYMMETRIC" in caught.value.message
+    assert "TABLESAMPLE" in caught.value.message
 
 
 def test_a_function_in_from_is_refused_by_its_name() -> None:

@@ -106,6 +106,7 @@ OTHERS = {
     "portal": parse("select 1") + bind(portal="p") + execute(portal="p") + SYNC,
     "name": parse("select 1", "named") + SYNC,
     "cast": query("select 1::text"),
+    "moment": query("select current_date"),
     "leftover": bind() + execute() + SYNC,
 }
 
