@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
+import math
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,7 +21,10 @@ from dp4sql.algebra.types import BIGINT, DATE
 from dp4sql.backends import open_backend
 from dp4sql.backends.postgres import PostgresBackend
 from dp4sql.errors import EngineError, QueryCanceled
+from dp4sql.mechanisms.reading import histogram_sql
+from dp4sql.preparation import prepare
 from dp4sql.rows import OutputColumn, listed
+from dp4sql.sql.dialects import POSTGRES as POSTGRES_SQL
 
 from .conftest import POSTGRES, SLOW, Run, filled
 from .servers import restartable, server
@@ -179,6 +183,27 @@ def test_an_answer_without_end_is_cancelled_while_it_comes(
 
     run(cancelled())
     run(backend.ping())
+
+
+def test_a_double_far_out_of_its_range_is_chosen_from_like_any_other(
+    running: str, backend: PostgresBackend, run: Run
+) -> None:
+    """Divided by a candidate's step it would overflow, and the error would tell that it is there."""
+    column = {"type": "double precision", "range": [-1, 1]}
+    tables = {"far": {"key": ["id"], "columns": {"id": "integer", "f": column}}}
+    policies = {"p": {"entity": "far", "epsilon": 1, "labels": {"far": "del"}}}
+    policy = dp4sql.load_policy({"dp4sql": 1, "tables": tables, "policies": policies})
+    prepared = prepare(policy, "SELECT MAX(f) FROM far", None)
+    ((_, release),) = prepared.plan.releases()
+    sql = histogram_sql(release, 0, prepared.facts, POSTGRES_SQL, {})
+    with psycopg.connect(running, autocommit=True) as administrator:
+        administrator.execute("CREATE TABLE far (id INTEGER, f DOUBLE PRECISION)")
+        values = [1.7e308, -1.7e308, math.inf, -math.inf, math.nan, 0.0]
+        for id, value in enumerate(values):
+            administrator.execute("INSERT INTO far VALUES (%s, %s)", (id, value))
+    columns = [OutputColumn("place", BIGINT), OutputColumn("n", BIGINT)]
+    places, counts = map(listed, run(backend.fetch(sql, columns)).open_columns())
+    assert dict(zip(places, counts, strict=True)) == {0: 2, 500: 1, 1000: 3}
 
 
 def test_an_unreachable_server(run: Run, caplog: pytest.LogCaptureFixture) -> None:
