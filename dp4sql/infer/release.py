@@ -25,9 +25,6 @@ class Summand:
     distinct: bool = False
 
 
-ONE = Summand(Fraction(1), Fraction(1))
-
-
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
     """The bound, the rule that gave it and the terms it was read off."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dp4sql.algebra.expr import Expr
@@ -70,7 +70,6 @@ class Release:
     measurements: tuple[Measurement, ...]
     built: tuple[Column, ...]
     derivations: Mapping[str, Derivation]
-    sensitivity_terms: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

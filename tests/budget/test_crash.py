@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from dp4sql.budget.ledger import Ledger
 from tests.budget.conftest import Where
+from tests.budget.killed import killed
 from tests.budget.test_ledger import TENTH
 
 LOOP = """
@@ -37,13 +35,7 @@ for _ in range(3):
 def test_kill_9_never_loses_a_charge_that_was_answered(where: Where, delay: float) -> None:
     before = Ledger(where)
     before.close()
-    process = subprocess.Popen([sys.executable, "-c", LOOP, str(where)], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    time.sleep(delay)
-    os.kill(process.pid, signal.SIGKILL)
-    answered = 1 + process.stdout.read().count(b"answered\n")
-    process.wait()
+    answered = killed(LOOP, str(where), delay=delay)
     ledger = Ledger(where)
     charged = [entry for entry in ledger.entries() if entry.kind == "charge"]
     assert answered <= len(charged) <= answered + 3

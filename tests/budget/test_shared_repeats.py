@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +14,7 @@ from dp4sql.budget.database import open_database
 from dp4sql.budget.ledger import Ledger
 from dp4sql.pipeline import Pipeline
 from tests.budget.conftest import Where
+from tests.budget.killed import killed
 
 POLICY: dict[str, Any] = {
     "dp4sql": 1,
@@ -65,15 +61,7 @@ asyncio.run(loop())
 def test_kill_9_keeps_nothing_that_was_not_charged(
     database: str, where: Where, delay: float
 ) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", LOOP, database, str(where)], stdout=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    time.sleep(delay)
-    os.kill(process.pid, signal.SIGKILL)
-    answered = 1 + process.stdout.read().count(b"answered\n")
-    process.wait()
+    answered = killed(LOOP, database, str(where), delay=delay)
     ledger = Ledger(where)
     charged = sum(entry.kind == "charge" for entry in ledger.entries())
     ledger.close()

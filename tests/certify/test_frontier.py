@@ -21,7 +21,7 @@ from dp4sql.mechanisms.certify.tails import difference, geometric, powers
 from dp4sql.policy.certify import MarginKind
 from tests.certify.laws import rational
 
-HALF, NO_COIN = Fraction(1, 2), Fraction(1)
+HALF = Fraction(1, 2)
 BETAS = [Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(2, 5), Fraction(49, 100)]
 DECAYS = [Fraction(1, 2), Fraction(3, 5), Fraction(1, 10), Fraction(19, 20)]
 

@@ -11,8 +11,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -24,6 +23,7 @@ import pytest
 import dp4sql
 from dp4sql.cli import main
 from dp4sql.data import university
+from tests.serving import serving
 
 ROOT = Path(__file__).parent.parent.parent
 POLICY = str(ROOT / "policies" / "university.yaml")
@@ -52,25 +52,6 @@ def process(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         (*COMMAND, *arguments), capture_output=True, text=True, check=False, timeout=120
     )
-
-
-@contextmanager
-def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A proxy on a free port: the process and the port."""
-    process = subprocess.Popen(
-        (*COMMAND, "serve", "--policy", POLICY, "--listen", "127.0.0.1:0", *arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        found = re.search(r"listens on 127\.0\.0\.1:(\d+)", process.stdout.readline())
-        assert found, process.communicate(timeout=10)
-        yield process, int(found[1])
-    finally:
-        process.kill()
-        process.communicate()
 
 
 # ------------------------------------------------------------------ help
@@ -163,7 +144,10 @@ def test_a_reader_that_stops_reading_is_no_error() -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_serve_answers_until_a_signal(database: str, tmp_path: Path, number: int) -> None:
     ledger = tmp_path / "my.ledger"
-    with serving("--database", database, "--ledger", str(ledger)) as (process, port):
+    with serving("--policy", POLICY, "--database", database, "--ledger", str(ledger)) as (
+        process,
+        port,
+    ):
         with psycopg.connect(f"host=127.0.0.1 port={port} user=me dbname=university") as client:
             (count,) = client.execute("SELECT COUNT(*) FROM student").fetchone() or (0,)
         assert abs(count - university.STUDENTS) < 60  # once in e^60 runs it is not
@@ -180,7 +164,9 @@ def test_serve_asks_for_a_password_where_there_are_users(database: str, tmp_path
     assert dp4sql_("user", "add", str(users), "alice", text="wonderland\n").returncode == 0
     assert "wonderland" not in users.read_text()
     ledger = str(tmp_path / "l")
-    with serving("--database", database, "--ledger", ledger, "--users", str(users)) as (_, port):
+    with serving(
+        "--policy", POLICY, "--database", database, "--ledger", ledger, "--users", str(users)
+    ) as (_, port):
         where = f"host=127.0.0.1 port={port} dbname=university user=alice"
         with psycopg.connect(f"{where} password=wonderland") as client:
             assert client.execute("SELECT COUNT(*) FROM section").fetchone() == (
@@ -273,7 +259,7 @@ def test_serve_reads_its_policy_again_on_sighup(database: str, tmp_path: Path) -
 
 def test_serve_observes_and_shows_pages(database: str, tmp_path: Path) -> None:
     flags = ("--observe", "--metrics-address", "127.0.0.1:0", "--ledger", str(tmp_path / "l"))
-    with serving("--database", database, *flags) as (process, port):
+    with serving("--policy", POLICY, "--database", database, *flags) as (process, port):
         assert process.stdout is not None
         pages = re.search(r"http://\S+?/", "".join(process.stdout.readline() for _ in range(2)))
         assert pages

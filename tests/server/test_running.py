@@ -23,21 +23,9 @@ from dp4sql.errors import AuditBroken, PolicyError
 from dp4sql.server import Options
 from dp4sql.serving import Address, Files, Running, Watch, proxy
 from dp4sql.wire.auth import Verifier
+from tests.pipeline.test_journal import COUNT, POLICY
 
 HERE = Address("127.0.0.1", 0)
-POLICY: dict[str, Any] = {
-    "tables": {
-        "person": {
-            "key": ["id"],
-            "rows": 100,
-            "columns": {"id": "integer", "city": {"type": "text", "domain": ["Ulm", "Bonn"]}},
-        }
-    },
-    "policies": {
-        "person": {"entity": "person", "epsilon": 1, "budget": 3, "labels": {"person": "del"}}
-    },
-}
-COUNT = "SELECT COUNT(*) FROM person"
 
 
 def changed(**entries: Any) -> dict[str, Any]:

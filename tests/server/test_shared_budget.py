@@ -7,12 +7,7 @@ from __future__ import annotations
 
 import os
 import random
-import re
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -26,6 +21,7 @@ from dp4sql.backends.postgres import identity
 from dp4sql.budget.ledger import Ledger
 from tests.budget.conftest import postgres, server
 from tests.server.test_running import COUNT, POLICY, changed
+from tests.serving import serving
 
 __all__ = ["postgres", "server"]
 
@@ -44,20 +40,10 @@ class Place:
     rows: str
     ledger: str
 
-
-@contextmanager
-def serving(place: Place) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    command = [sys.executable, "-m", "dp4sql", "serve", "--listen", "127.0.0.1:0"]
-    command += ["--policy", str(place.policy), "--database", place.rows, "--ledger", place.ledger]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        found = re.search(r"listens on 127\.0\.0\.1:(\d+)", process.stdout.readline())
-        assert found, process.communicate(timeout=10)
-        yield process, int(found[1])
-    finally:
-        process.kill()
-        process.communicate()
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        policy = str(self.policy)
+        return ("--policy", policy, "--database", self.rows, "--ledger", self.ledger)
 
 
 class Client(threading.Thread):
@@ -124,7 +110,7 @@ def spent(place: Place) -> Fraction:
 
 
 def test_two_proxies_never_overspend_one_budget(place: Place) -> None:
-    with serving(place) as (_, one), serving(place) as (_, other):
+    with serving(*place.arguments) as (_, one), serving(*place.arguments) as (_, other):
         clients = asked((one, other))
         for client in clients:
             client.join()
@@ -137,7 +123,7 @@ def test_two_proxies_never_overspend_one_budget(place: Place) -> None:
 
 
 def test_a_proxy_that_is_killed_takes_no_charge_with_it(place: Place) -> None:
-    with serving(place) as (doomed, one), serving(place) as (_, other):
+    with serving(*place.arguments) as (doomed, one), serving(*place.arguments) as (_, other):
         clients = asked((one, other))
         while sum(client.answered for client in clients) < BUDGET / 4:
             clients[1].join(0.01)
