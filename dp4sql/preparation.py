@@ -18,6 +18,7 @@ from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.derived import View
 from dp4sql.mechanisms.explain import Explanation, derivation_hash, explanation
 from dp4sql.mechanisms.functions import FUNCTIONS, SIGNATURES
+from dp4sql.mechanisms.gathered import bin_notices
 from dp4sql.mechanisms.lineage import Output, outputs
 from dp4sql.mechanisms.notices import clamp_notices, epsilon_notices, noise_notices
 from dp4sql.mechanisms.plan import Planner
@@ -151,6 +152,7 @@ def told(
     """The noise in each column, and what was done to what was asked for."""
     return (
         *noise_notices(prepared.plan, cost),
+        *bin_notices(prepared.plan, cost),
         *clamp_notices(prepared.plan, settings),
         *epsilon_notices(policies, cost, settings, role),
     )
@@ -184,7 +186,8 @@ def explained(
     found = explanation(plan, cost, tuple(filter(None, reads)), tuple(chain(*calls)))
     bars = errorbars.described(plan, prepared.outputs, settings)
     rho = frozenset(p.name for p in policies.policies if p.accountant == "zcdp")
-    return replace(found, error_columns=bars, concentrated=rho)
+    remarks = tuple(bin_notices(plan, cost))
+    return replace(found, error_columns=bars, concentrated=rho, remarks=remarks)
 
 
 def stage_sql(

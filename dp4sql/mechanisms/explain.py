@@ -59,6 +59,7 @@ class Explanation:
     derivation_hash: str = ""
     concentrated: frozenset[str] = frozenset()
     error_columns: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     forecast: tuple[str, ...] = ()
 
     def text(self) -> str:
@@ -82,6 +83,7 @@ class Explanation:
             yield from (f"  {line}" for line in tree.splitlines())
         if self.error_columns:
             yield f"error columns: {', '.join(self.error_columns)}"
+        yield from self.remarks
         yield from self._prices()
         yield from self.forecast
 
@@ -115,6 +117,7 @@ class Explanation:
             "reads": list(self.reads),
             "calls": list(self.calls),
             "error_columns": list(self.error_columns),
+            "remarks": list(self.remarks),
             "forecast": list(self.forecast),
         }
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Final
 
 from dp4sql.algebra.bounds import finite
-from dp4sql.algebra.expr import Call, Cast, Col, Expr, Lit, conjunction, reads
+from dp4sql.algebra.expr import Call, Cast, Col, Expr, Lit, conjunction, conjuncts, reads
 from dp4sql.algebra.nodes import (
     Agg,
     Aggregate,
@@ -195,10 +195,9 @@ class Noise:
             case Project(child, outputs):
                 return self._of(dict(outputs)[id], lambda part: self.variance(child, part))
             case Select(child, predicate):
-                if any(self.variance(child, part) for part in reads(predicate)):
-                    # Noise decides which rows there are.
-                    raise Unknown
-                return self.variance(child, id)
+                parts = conjuncts(predicate)
+                moved = sum((self._moved(child, part, id) for part in parts), Fraction(0))
+                return self.variance(child, id) + moved
             case Sort(child):
                 return self.variance(child, id)
             case Fetched(stage):
@@ -206,6 +205,42 @@ class Noise:
                 if isinstance(release, Release):
                     return self._released(release, id)
         raise Unknown
+
+    def _moved(self, node: Node, part: Expr, id: str) -> Fraction:
+        """The square of what a row adds that is there, or is not, because of noise in the condition `part`.
+
+        A mean is off by its range. A sum that is compared itself has the constant's size there, and of rows
+        around 0 those stay whose noise is large: by half its scale on average, all to one side.
+        """
+        noisy = {key: self._measured(node, key) for key in reads(part)}
+        if not any(noisy.values()):
+            return Fraction(0)
+        value = self._measured(node, id)
+        match part:
+            case Call("<" | "<=" | ">" | ">=", (Col(key), Lit(int() as limit))) if value:
+                if self.means:
+                    first = value[0].quantity
+                    return ((first.high - first.low) * first.unit) ** 2
+                if value == noisy[key]:
+                    kept = self.rows(node) * self.variance(node, key) / 8
+                    return Fraction(limit) ** 2 + kept
+        raise Unknown
+
+    def _measured(self, node: Node, id: str) -> tuple[Measurement, ...]:
+        """What is measured for column `id`, which is a released one as it is; nothing where it has no noise."""
+        while isinstance(node, Project | Select | Sort):
+            if isinstance(node, Project):
+                expr = dict(node.outputs)[id]
+                if not isinstance(expr, Col):
+                    raise Unknown
+                id = expr.id
+            node = node.child
+        release = self.way.stages[node.stage] if isinstance(node, Fetched) else None
+        if not isinstance(release, Release):
+            raise Unknown
+        column = next((c for c in release.built if c.agg.id == id), None)
+        found = (release.measurements[i] for i in (column.measurements if column else ()))
+        return tuple(m for m in found if m.private)
 
     def _of(self, expr: Expr, known: Callable[[str], Fraction]) -> Fraction:
         """Sums, differences and multiples of columns; anything of what has no noise."""

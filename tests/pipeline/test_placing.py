@@ -31,8 +31,11 @@ def measured(sql: str) -> list[MeasurementReport]:
         (f"SELECT COUNT(*), AVG(n), SUM(n) FROM {GRADES}", ["COUNT(*)", "COUNT(*)", "COUNT(*)"]),
         # What is added to each group is not added to bins without rows.
         (f"SELECT SUM(n + 1) FROM {MAJORS}", ["SUM(arg)"]),
-        # Noise would decide which groups count.
-        (f"SELECT SUM(n) FROM {MAJORS} WHERE n > 5", ["SUM(count)"]),
+        # Noise decides which groups count: those around the limit, and they are no larger than that.
+        (f"SELECT SUM(n) FROM {MAJORS} WHERE n > 5", ["COUNT(*)"]),
+        (f"SELECT AVG(n) FROM {MAJORS} WHERE n > 5", ["COUNT(*)", "COUNT(*)"]),
+        (f"SELECT SUM(n) FROM {MAJORS} WHERE n > 3000", ["SUM(count)"]),
+        (f"SELECT SUM(n) FROM {MAJORS} WHERE n % 3 > 1", ["SUM(count)"]),
         # Students are no public bins.
         (
             "SELECT SUM(n) FROM (SELECT uid, COUNT(*) AS n FROM enrollment GROUP BY uid) t",
@@ -49,10 +52,56 @@ def test_the_place_with_less_noise(sql: str, wanted: list[str]) -> None:
     assert sorted(m.sql for m in measured(sql)) == sorted(wanted)
 
 
+MEANS = "SELECT AVG(g) AS x FROM (SELECT major, AVG(grade) AS g FROM enrollment JOIN student USING (uid) GROUP BY major"
+BINS = "AVG(g): over all public bins of the groups below it, those without rows among them"
+
+
 def test_means_of_means_are_of_released_ones() -> None:
-    sql = "SELECT AVG(g) FROM (SELECT major, AVG(grade) AS g FROM enrollment JOIN student USING (uid) GROUP BY major) t"
+    sql = f"{MEANS}) t"
     assert sorted(m.kind for m in measured(sql)) == ["count", "sum"]
     assert max(m.scale for m in measured(sql)) < 1200 + 1
+
+
+def test_means_of_means_with_having_are_too() -> None:
+    sql = f"{MEANS} HAVING COUNT(*) > 200) t"
+    assert {m.kind for m in measured(sql)} == {"count", "sum"}
+    assert max(m.scale for m in measured(sql)) < 1800 + 1
+
+
+def remarks(sql: str) -> tuple[str, ...]:
+    return dp4sql.explain(POLICY, sql).remarks
+
+
+@pytest.mark.parametrize(
+    ("sql", "wanted"),
+    [
+        (f"{MEANS}) t", f"{BINS}; HAVING COUNT(*) > 72 there leaves such bins out"),
+        (
+            f"{MEANS} HAVING COUNT(*) > 5) t",
+            f"{BINS}; HAVING COUNT(*) > 108 there leaves such bins out",
+        ),
+        (f"{MEANS} HAVING COUNT(*) > 108) t", None),
+        (f"SELECT MIN(n) FROM {MAJORS}", "MIN(n): over all public bins"),
+        (
+            f"SELECT (SELECT MIN(n) FROM {MAJORS}) + COUNT(*) FROM student",
+            "MIN(n): over all public bins",
+        ),
+        (f"SELECT MIN(n) FROM {MAJORS} WHERE n > 2", "MIN(n): over all public bins"),
+        (f"SELECT MIN(n) FROM {MAJORS} WHERE n >= 3", None),
+        (f"SELECT MAX(n) FROM {MAJORS}", None),
+        (f"SELECT MAX(n - 1) FROM {MAJORS}", "MAX(n - 1): over all public bins"),
+        (f"SELECT SUM(2 * n), AVG(n), COUNT(*) FROM {MAJORS}", None),
+        (f"SELECT COUNT(*) FROM {MAJORS}", None),
+        ("SELECT major, COUNT(*) FROM student GROUP BY major", None),
+    ],
+)
+def test_bins_without_rows_are_spoken_of_where_they_count(sql: str, wanted: str | None) -> None:
+    found = remarks(sql)
+    assert found == () if wanted is None else found[0].startswith(wanted)
+
+
+def test_an_answer_says_so_itself(pipeline: Pipeline) -> None:
+    assert any(BINS in notice for notice in asyncio.run(pipeline.query(f"{MEANS}) t")).notices)
 
 
 @pytest.mark.parametrize(
