@@ -202,10 +202,10 @@ def _build(
         return [(n > most) == (agg.function == "bool_or") for n in parts[0][1]]
     total, values = parts[0][0].quantity, parts[0][1]
     if agg.function == "sum" and len(parts) == 2:
-        return [
-            number(v * total.unit + total.center * n, agg.type)
-            for v, n in zip(values, parts[1][1], strict=True)
-        ]
+        grid = math.lcm(total.unit.denominator, total.center.denominator)
+        one, shift = int(total.unit * grid), int(total.center * grid)
+        found = [v * one + n * shift for v, n in zip(values, parts[1][1], strict=True)]
+        return _sums(found, Fraction(1, grid), agg.type)
     if agg.function in ("sum", "sum_distinct"):
         return _sums(values, total.unit, agg.type)
     if total.rank is not None:
