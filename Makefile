@@ -10,7 +10,7 @@
 # make bench-certify   certified statements beside the PrivCert paper's figures
 # make bench-planning  milliseconds to parse, analyse and render TPC-H
 # make bench-profile   profile releases on a population with a known law
-# make bench-wide      answers of up to a million bins, by stage, and their memory
+# make bench-wide      answers of many bins, by stage, and their memory     MOST=1000000
 # make soak            16 clients on two proxies and one budget,            ATTEMPTS=5000
 #                      random queries against the promised bounds, then     MINUTES=10
 #                      mistakes in the rules that it must find in time      WITHIN=120
@@ -29,6 +29,7 @@ WITHIN ?= 120
 RUNS ?= 10
 ROUNDS ?= 5
 FUZZ ?= 60
+MOST ?= 1000000
 PEERS_SCALE ?= 0.1
 VENV := .venv
 BIN := $(VENV)/bin
@@ -86,7 +87,7 @@ bench-planning: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.planning
 
 bench-wide: $(VENV)/.installed
-	$(BIN)/python -m benchmarks.wide
+	$(BIN)/python -m benchmarks.wide --most $(MOST)
 
 bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.peers --scale $(PEERS_SCALE)
