@@ -17,7 +17,7 @@ def open_backend(url: str) -> Backend:
     `sc://connect:15002/folder`. Servers are connected to at the first use. Raises InvalidParameter for
     a URL of another kind, EngineError where there is no data or a part of dp4sql is not installed.
     """
-    scheme = urlsplit(url).scheme
+    scheme = _scheme(url)
     match scheme:
         case "duckdb" | "parquet":
             from dp4sql.backends.duckdb import DuckDBBackend
@@ -40,6 +40,18 @@ def open_backend(url: str) -> Backend:
                 "parquet files, postgresql://user@host/database a Postgres database, spark:///folder "
                 "parquet files read by Spark.",
             )
+
+
+def _scheme(url: str) -> str:
+    try:
+        parsed = urlsplit(url)
+        _ = parsed.port
+    except ValueError:
+        raise InvalidParameter(
+            "the database URL names no host and port",
+            hint="One server, with its port as a number: postgresql://user@host:5432/database.",
+        ) from None
+    return parsed.scheme
 
 
 def _spark(url: str) -> Backend:

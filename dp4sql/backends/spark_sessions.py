@@ -42,6 +42,8 @@ NAMES: Final = {
 
 
 def started(url: str, parameters: str, files: dict[str, str]) -> Any:
+    """A session at `url` in which `files`, names and places of parquet tables, can be read. EngineError
+    where there is no Spark."""
     session = None
     try:
         session = _session(url, parameters)
@@ -50,12 +52,24 @@ def started(url: str, parameters: str, files: dict[str, str]) -> Any:
         log.error("cannot start Spark: %s", error)
         if session is not None and remote(session):
             closed(session)
-        raise EngineError(
-            "Spark cannot be started or reached",
-            hint="Spark on this machine needs Java 17 or later; elsewhere check host and port. "
-            "The log says more.",
-        ) from None
+        raise _unreachable(url) from None
     return session
+
+
+def _unreachable(url: str) -> EngineError:
+    parsed = urlsplit(url)
+    if not parsed.netloc:
+        return EngineError(
+            "Spark cannot be started",
+            hint="It needs Java 17 or later on this machine, and parquet files it can read. "
+            "The log says more.",
+        )
+    kind = "Spark Connect server" if parsed.scheme == "sc" else "Spark master"
+    where = f"{parsed.hostname}:{parsed.port}" if parsed.port else parsed.hostname
+    return EngineError(
+        f"the {kind} {where} cannot be reached",
+        hint="Check host, port and token in the URL, and that it sees the same folder. The log says more.",
+    )
 
 
 def _prepare(session: Any, files: dict[str, str]) -> None:

@@ -37,3 +37,10 @@ def policy_argument(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the policy file, such as policies/tpch.yaml",
     )
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
+    return int(text)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import dp4sql
 from dp4sql.cli import progress
-from dp4sql.cli.arguments import Commands, add_command
+from dp4sql.cli.arguments import Commands, add_command, positive
 from dp4sql.errors import InvalidParameter
 
 EXAMPLES = """\
@@ -35,7 +35,7 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("--policy", metavar="FILE", help="the policy file (policies/tpch.yaml)")
     command.add_argument("--epsilon", default="1", help="what each query may lose (1)")
-    command.add_argument("--runs", type=int, default=50, help="runs of each query (50)")
+    command.add_argument("--runs", type=positive, default=50, help="runs of each query (50)")
     command.add_argument("--out", default=".bench", metavar="FOLDER", help="data and results")
     command.add_argument("--fresh", action="store_true", help="forget earlier runs")
     command.set_defaults(run=run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -62,6 +63,11 @@ def run(args: argparse.Namespace) -> int:
     if out.exists() and not args.force:
         raise InvalidParameter(
             f"{out} exists", hint="--out names another file, --force replaces it."
+        )
+    if not os.access(out.parent, os.W_OK):
+        # Before the measuring, which may take long.
+        raise InvalidParameter(
+            f"{out} cannot be written", hint="--out names a file in a folder that exists."
         )
     text = asyncio.run(_drafted(args))
     out.write_text(text, encoding="utf-8")

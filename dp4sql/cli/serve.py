@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import dp4sql
-from dp4sql.cli.arguments import Commands, add_command, database_argument, policy_argument
+from dp4sql.cli.arguments import Commands, add_command, database_argument, policy_argument, positive
 
 if TYPE_CHECKING:
     from dp4sql.serving import Files
@@ -59,10 +59,14 @@ def add(commands: Commands) -> None:
         help="who has to use TLS where --tls is given: clients of other machines (remote), all, or none",
     )
     command.add_argument(
-        "--max-connections", type=int, default=1200, metavar="N", help="sessions at once (1200)"
+        "--max-connections",
+        type=positive,
+        default=1200,
+        metavar="N",
+        help="sessions at once (1200)",
     )
     command.add_argument(
-        "--max-role-connections", type=int, metavar="N", help="sessions at once of one user"
+        "--max-role-connections", type=positive, metavar="N", help="sessions at once of one user"
     )
     command.add_argument(
         "--catalog", metavar="URL", help="an empty Postgres that answers catalog queries (its own)"

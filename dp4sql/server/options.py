@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from dp4sql.errors import InvalidParameter
 from dp4sql.wire import messages as m
-from dp4sql.wire.auth import Verifier, channel_binding
+from dp4sql.wire.auth import Verifier, channel_binding, expiry, warn_if_open
+
+log = logging.getLogger(__name__)
 
 RequireTls: TypeAlias = Literal["remote", "all", "none"]
 
@@ -39,10 +43,20 @@ class Tls:
                 f"{certificate} and {key} cannot be used for TLS ({error.strerror})",
                 hint="PEM files are wanted: the certificate with its chain, and its key without a passphrase.",
             ) from None
+        warn_if_open(key)
         context.set_alpn_protocols(["postgresql"])
-        chain = Path(certificate).read_text(encoding="latin-1")
-        first = chain[chain.index(_PEM) :].split(_PEM_END)[0] + _PEM_END
-        return cls(context, channel_binding(ssl.PEM_cert_to_DER_cert(first)))
+        own = _first(certificate)
+        if (last := expiry(own)) < datetime.now(UTC):
+            log.warning("%s has expired on %s: clients will refuse it", certificate, last.date())
+        return cls(context, channel_binding(own))
+
+
+def _first(chain: str) -> bytes:
+    """The server's own certificate, which is the first of its chain."""
+    text = Path(chain).read_text(encoding="latin-1")
+    if _PEM not in text:
+        raise InvalidParameter(f"{chain} holds no line {_PEM}", hint="PEM files are wanted.")
+    return ssl.PEM_cert_to_DER_cert(text[text.index(_PEM) :].split(_PEM_END)[0] + _PEM_END)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,15 @@ import base64
 import binascii
 import hashlib
 import hmac
+import logging
 import os
 import re
 import secrets
+import stat
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +30,8 @@ from asn1crypto.x509 import Certificate
 from scramp import ScramMechanism
 
 from dp4sql.errors import AuthenticationFailed, InvalidParameter, ProtocolViolation
+
+log = logging.getLogger(__name__)
 
 MECHANISM: Final = "SCRAM-SHA-256"
 BOUND: Final = "SCRAM-SHA-256-PLUS"
@@ -79,8 +84,9 @@ class Verifier:
 
 def load_users(path: str | os.PathLike[str]) -> dict[str, Verifier]:
     """Names and verifiers; InvalidParameter names the line that cannot be read."""
+    warn_if_open(path)
     users: dict[str, Verifier] = {}
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(_text(path).splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             try:
                 name, verifier = _read_line(line)
@@ -91,6 +97,21 @@ def load_users(path: str | os.PathLike[str]) -> dict[str, Verifier]:
                 ) from None
             users[name] = verifier
     return users
+
+
+def _text(path: str | os.PathLike[str]) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InvalidParameter(
+            f"{path}: not a file of users", hint="dp4sql user add writes one."
+        ) from None
+
+
+def warn_if_open(path: str | os.PathLike[str]) -> None:
+    """Of a secret that everybody on this machine can read or write."""
+    if Path(path).stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
+        log.warning("%s is open to everybody on this machine: chmod o-rwx %s", path, path)
 
 
 def _read_line(line: str) -> tuple[str, Verifier]:
@@ -225,3 +246,9 @@ def channel_binding(certificate: bytes) -> bytes | None:
     except ValueError:
         return None
     return hashlib.new("sha256" if name in ("md5", "sha1") else name, certificate).digest()
+
+
+def expiry(certificate: bytes) -> datetime:
+    """The last moment at which clients take a DER certificate for good."""
+    found: datetime = Certificate.load(certificate).not_valid_after
+    return found

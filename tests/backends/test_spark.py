@@ -122,7 +122,9 @@ def test_a_server_that_goes_and_comes_back(run: Run, tmp_path: Path) -> None:
     folder = parquet_folder(tmp_path).removeprefix("parquet://")
     port = free_port()
     opened = open_backend(f"sc://127.0.0.1:{port}{folder}")
-    with pytest.raises(EngineError, match="cannot be started or reached"):
+    with pytest.raises(
+        EngineError, match=f"Spark Connect server 127.0.0.1:{port} cannot be reached"
+    ):
         columns(run, opened, "SELECT COUNT(*) FROM things")
     with connect_server(port):
         assert columns(run, opened, "SELECT COUNT(*) FROM things") == [[4]]

@@ -21,6 +21,16 @@ def test_another_kind_of_url() -> None:
         assert scheme in (raised.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    "place",
+    ["host:port/shop", "host:99999/shop", "one:5432,two:5432/shop", "[::1/shop"],
+)
+@pytest.mark.parametrize("scheme", ["postgresql", "duckdb+postgresql", "spark", "sc"])
+def test_a_port_that_is_none(scheme: str, place: str) -> None:
+    with pytest.raises(InvalidParameter, match="names no host and port"):
+        open_backend(f"{scheme}://{place}")
+
+
 def test_a_part_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     monkeypatch.delitem(sys.modules, "dp4sql.backends.spark", raising=False)

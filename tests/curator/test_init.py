@@ -154,6 +154,7 @@ def test_parquet_has_its_keys_guessed(tmp_path: Path) -> None:
         (["--public", "order"], "holds rows of who is protected"),
         (["--public", "journal"], "there is no table journal"),
         (["--epsilon", "none"], "none is no amount of epsilon"),
+        (["--out", "/nowhere/policy.yaml"], "policy.yaml cannot be written"),
     ],
 )
 def test_flags_that_make_no_sense(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ from tests.wire.live import Proxy, proxy
 USER, PASSWORD = "ann", "pencil"
 
 
-def certify(folder: Path) -> tuple[Path, Path, Path]:
+def certify(folder: Path, until: datetime | None = None) -> tuple[Path, Path, Path]:
     """Files of a root certificate, and of a server's chain and key for 127.0.0.1 and localhost."""
     authority = trustme.CA()
-    issued = authority.issue_cert("127.0.0.1", "localhost")
+    issued = authority.issue_cert("127.0.0.1", "localhost", not_after=until)
     root, chain, key = (folder / name for name in ("root.pem", "chain.pem", "key.pem"))
     authority.cert_pem.write_to_path(str(root))
     issued.private_key_pem.write_to_path(str(key))

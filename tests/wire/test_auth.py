@@ -130,5 +130,23 @@ def test_a_line_that_is_no_verifier_is_named(tmp_path: Path) -> None:
         load_users(file)
 
 
+def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "users"
+    file.write_bytes(b"\xb5\x00")
+    with pytest.raises(InvalidParameter, match="not a file of users"):
+        load_users(file)
+
+
+@pytest.mark.parametrize(("mode", "open_to_all"), [(0o600, False), (0o640, False), (0o644, True)])
+def test_verifiers_that_everybody_can_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, open_to_all: bool
+) -> None:
+    file = tmp_path / "users"
+    add_user(file, "ann", "one")
+    file.chmod(mode)
+    load_users(file)
+    assert ("open to everybody" in caplog.text) == open_to_all
+
+
 def test_verifiers_do_not_print_themselves() -> None:
     assert "WG5d" not in repr(Verifier.parse(RFC))

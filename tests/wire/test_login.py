@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import psycopg
@@ -202,6 +203,19 @@ def test_a_key_behind_a_passphrase_is_refused_and_asks_nobody(tmp_path: Path) ->
     subprocess.run(lock, check=True, capture_output=True)
     with pytest.raises(InvalidParameter, match="cannot be used for TLS"):
         Tls.load(str(chain), str(locked))
+
+
+def test_a_certificate_that_has_expired_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, chain, key = certify(tmp_path)
+    Tls.load(str(chain), str(key))
+    assert not caplog.text
+    certify(tmp_path, until=datetime(2020, 2, 1))
+    key.chmod(0o644)
+    Tls.load(str(chain), str(key))
+    assert f"{chain} has expired on 2020-02-01" in caplog.text
+    assert f"{key} is open to everybody" in caplog.text
 
 
 # ------------------------------------------------------------------ before the handshake
