@@ -52,7 +52,9 @@ class Attached:
         values: dict[int, Expr] = {}
         for part in parts:
             if is_subquery_test(part):
-                node, values[id(part)] = self._flag(node, part, _is_filter(e, part))
+                node, values[id(part)] = self._flag(
+                    node, part, _is_filter(_deciding(e, part), part)
+                )
             else:
                 node, values[id(part)] = self._grouped(node, part)
         return node, values
@@ -85,7 +87,7 @@ class Attached:
         node, pairs = self.tests.keys(node, lefts, values, e)
         if not filters and self.tests.may_be_null(node, right, pairs):
             raise Unsupported(
-                "IN (SELECT ...) that may be NULL is supported beside AND and OR only",
+                "IN (SELECT ...) that may be NULL is supported beside AND and OR of a condition only",
                 hint="EXISTS (SELECT ... WHERE inner.column = outer.column) is never NULL.",
                 position=position(e),
             )
@@ -170,6 +172,18 @@ def _subqueries(e: exp.Expr) -> Iterator[exp.Expr]:
     elif not isinstance(e, exp.Query):
         for part in e.iter_expressions():
             yield from _subqueries(part)
+
+
+def _deciding(e: exp.Expr, part: exp.Expr) -> exp.Expr:
+    """The condition that `part` stands in: that of a CASE or a FILTER, where NULL is as good as false, or `e`."""
+    inner, outer = part, part.parent
+    while outer is not None and inner is not e:
+        tested = isinstance(outer, exp.If) and outer.this is inner
+        searched = tested and not (isinstance(outer.parent, exp.Case) and outer.parent.this)
+        if searched or (isinstance(outer, exp.Where) and isinstance(outer.parent, exp.Filter)):
+            return inner
+        inner, outer = outer, outer.parent
+    return e
 
 
 def _is_filter(e: exp.Expr, part: exp.Expr) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dp4sql.algebra.digits import MAX_DIGITS, Width, fits, width
-from dp4sql.algebra.expr import Expr
+from dp4sql.algebra.expr import Call, Expr
 from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, LIMITS, NUMBERS, TEXTS, TIMES, Type
 from dp4sql.errors import Unsupported
 from dp4sql.infer.ranges import lossless
@@ -47,7 +47,8 @@ def _unsafe(source: Type, target: Type) -> Unsupported:
 
 
 def _to_text(arg: Expr, text: str, target: Type, dialect: Dialect) -> str:
-    sized = arg.type.scale is not None and width(arg) is not None
+    counted = isinstance(arg, Call) and arg.op.startswith("extract_")
+    sized = arg.type.scale is not None and (counted or width(arg) is not None)
     if arg.type.kind in FLOATS or (arg.type.kind == "numeric" and not sized):
         raise Unsupported(
             f"engines write {arg.type.kind} values differently as text",

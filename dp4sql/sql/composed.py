@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import math
 import re
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,7 @@ from dp4sql.algebra.types import (
     TIMES,
     TIMESTAMP,
     UNKNOWN,
+    Type,
 )
 from dp4sql.errors import Unsupported
 from dp4sql.sql.parse import position
@@ -30,13 +32,20 @@ if TYPE_CHECKING:
 
 PARTS: Final = {
     "%Y": ("year", 4),
+    "%y": ("year", 2),
     "%m": ("month", 2),
     "%d": ("day", 2),
+    "%j": ("doy", 3),
     "%H": ("hour", 2),
     "%M": ("minute", 2),
     "%S": ("second", 2),
+    "%G": ("isoyear", 4),
+    "%V": ("week", 2),
+    "Q": ("quarter", 1),
 }
-"""What the parser makes of YYYY, MM, DD, HH24, MI and SS: the part of a time and its digits."""
+"""What the parser makes of YYYY, YY, MM, DD, DDD, HH24, MI, SS, IYYY, IW and Q: the part of a time and its digits."""
+MONTHS: Final = tuple(calendar.month_name)[1:]
+PIECE: Final = re.compile(r'"[^"]*"|(?:FM)?(?i:month|mon)|%.|.', re.DOTALL)
 
 
 def width_bucket(ex: Expressions, e: exp.WidthBucket) -> Expr:
@@ -85,29 +94,49 @@ def _ascending(low: Expr, high: Expr) -> bool:
 
 
 def to_char(ex: Expressions, e: exp.TimeToStr) -> Expr:
-    """to_char of a time with a constant format of digits."""
+    """to_char of a time with a constant format of digits and names of months."""
     value = ex.coerce(ex.lower(e.this), TIMESTAMP)
     text = e.args["format"].this if isinstance(e.args.get("format"), exp.Literal) else ""
-    pieces = re.findall(r"%.|[^%]", str(text))
-    if (
-        value.type.kind not in TIMES
-        or not any(p in PARTS for p in pieces)
-        or not all(map(_known, pieces))
-    ):
+    pieces = PIECE.findall(str(text))
+    parts = [_written(value, piece) for piece in pieces]
+    if value.type.kind not in TIMES or None in parts or all(isinstance(p, Lit) for p in parts):
         raise Unsupported(
-            "TO_CHAR takes a date or timestamp and a constant format of YYYY, MM, DD, HH24, MI and SS",
-            hint="For instance TO_CHAR(d, 'YYYY-MM'). EXTRACT gives other parts.",
+            "TO_CHAR takes a date or timestamp and a constant format of YYYY, YY, Q, MM, Mon, Month, DD, DDD, IYYY, "
+            "IW, HH24, MI, SS and text in double quotes",
+            hint="For instance TO_CHAR(d, 'YYYY-MM'). EXTRACT gives other parts, such as ISODOW.",
             position=position(e),
         )
-    parts = [_digits(value, *PARTS[p]) if p in PARTS else Lit(p, TEXT) for p in pieces]
-    found = parts[0]
-    for part in parts[1:]:
+    found, *rest = (part for part in parts if part is not None)
+    for part in rest:
         found = Call("||", (found, part), TEXT)
     return found
 
 
-def _known(piece: str) -> bool:
-    return piece in PARTS or not (piece.isalnum() or piece in '%"\\')
+def _written(value: Expr, piece: str) -> Expr | None:
+    """One piece of a format; None for what is not known."""
+    if piece in PARTS:
+        return _digits(value, *PARTS[piece])
+    name = piece.removeprefix("FM")
+    if name.lower() in ("mon", "month"):
+        return _month(value, name, padded=name == piece)
+    if piece.startswith('"') and len(piece) > 1:
+        return Lit(piece[1:-1], TEXT)
+    return None if piece.isalnum() or piece[0] in '%"\\' else Lit(piece, TEXT)
+
+
+def _month(value: Expr, form: str, *, padded: bool) -> Expr | None:
+    """The name of a month in the case of `form`; whole names are filled up with blanks."""
+    case = {"M": str.title, "MO": str.upper, "m": str.lower}.get(form[: 1 + form[1].isupper()])
+    if case is None or form not in (form.title(), form.upper(), form.lower()):
+        return None
+    whole = len(form) > 3
+    names = [
+        case(name if whole else name[:3]).ljust(9 if whole and padded else 0) for name in MONTHS
+    ]
+    number = Call("extract_month", (value,), Type("numeric", None, 0))
+    tests = (Call("=", (number, Lit(i, INTEGER)), BOOLEAN) for i in range(1, 13))
+    whens = tuple((test, Lit(name, TEXT)) for test, name in zip(tests, names, strict=True))
+    return Case(whens, Lit(None, TEXT), TEXT)
 
 
 def _digits(value: Expr, part: str, width: int) -> Expr:

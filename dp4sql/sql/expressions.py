@@ -56,6 +56,7 @@ from dp4sql.sql.types import (
     is_number,
     scale_of,
     sql_type,
+    unsized,
     untyped,
     widest,
 )
@@ -160,13 +161,15 @@ class Expressions:
         return expr
 
     def coerce(self, expr: Expr, type: Type) -> Expr:
-        """Untyped literals and parameters take the type that their neighbour has."""
+        """Untyped literals and parameters take the type that their neighbour has, but are not cut to its size."""
         if not untyped(expr) or type.kind == "unknown":
             return expr
         assert isinstance(expr, Lit)
         self.infer(expr, type)
-        value = literals.read(expr.value, type) if isinstance(expr.value, str) else expr.value
-        return Lit(value, type)
+        if not isinstance(expr.value, str):
+            return Lit(expr.value, type)
+        value = literals.read(expr.value, unsized(type))
+        return Lit(value, type if literals.has_room(type, value) else unsized(type, value))
 
     def together(self, exprs: list[Expr], at: exp.Expr, what: str) -> tuple[list[Expr], Type]:
         """Untyped literals resolved and numbers widened, so that all parts have one type."""
@@ -176,11 +179,17 @@ class Expressions:
             raise DatatypeMismatch(f"{what} types {kinds} cannot be matched", position=position(at))
         if target.kind == "unknown":
             target = TEXT
-        return [self.coerce(expr, target) for expr in exprs], target
+        found = [self.coerce(expr, target) for expr in exprs]
+        if any(untyped(a) and b.type != target for a, b in zip(exprs, found, strict=True)):
+            target = unsized(target)
+        return found, target
 
     def cast(self, arg: Expr, type: Type, at: exp.Expr) -> Expr:
         if type == NUMERIC and scale_of(arg.type) is not None:
             type = Type("numeric", None, scale_of(arg.type))
+        if untyped(arg) and isinstance(arg, Lit) and isinstance(arg.value, str):
+            self.infer(arg, type)
+            return Lit(literals.read(arg.value, type), type)
         if untyped(arg):
             return self.coerce(arg, type)
         if isinstance(arg, Lit) and arg.value is None:

@@ -141,6 +141,18 @@ def rounded(value: Decimal, precision: int, scale: int) -> Decimal:
     return found
 
 
+def has_room(type: Type, value: Value) -> bool:
+    """Whether a column of `type` holds this text or number just as it is."""
+    if type.length is not None and isinstance(value, str):
+        return len(value) <= type.length
+    if type.precision is None or not isinstance(value, Decimal):
+        return True
+    try:
+        return rounded(value, type.precision, type.scale or 0) == value
+    except NumberOutOfRange:
+        return False
+
+
 def _float(text: str, type: Type) -> float:
     value = float(text)
     limit = 3.4028235677973366e38 if type.kind == "real" else math.inf

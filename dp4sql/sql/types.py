@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from sqlglot import exp
 
 from dp4sql.algebra.digits import MAX_DIGITS
@@ -141,6 +143,16 @@ def sum_type(type: Type) -> Type:
 
 def avg_type(type: Type) -> Type:
     return DOUBLE if type.kind in FLOATS else NUMERIC
+
+
+def unsized(type: Type, value: object = None) -> Type:
+    """`type` without a length or a precision; a decimal `value` says how many places it has."""
+    if type.kind in TEXTS:
+        return Type(type.kind)
+    if type.kind != "numeric":
+        return type
+    exponent = value.as_tuple().exponent if isinstance(value, Decimal) else None
+    return Type("numeric", None, max(0, -exponent) if isinstance(exponent, int) else None)
 
 
 def untyped(expr: Expr) -> bool:

@@ -74,6 +74,9 @@ i = 7 or f | f and g | not f | f is true | f is not true | f is false | f is nul
 f is not false | i is distinct from j | t is not distinct from w | i is not distinct from NULL | r is distinct from d
 i between 0 and 7 | i not between j and 5 | day between '1990-01-01' and '2000-12-31' | t between 'a' and 'z'
 i in (7, 5) | i not in (7, NULL) | t in ('42', '') | n in (12.35, 0) | day in ('1970-01-01') | i in (j, 7)
+c = 'abcdef' | c <> 'abcdefg' | c in ('abcdef', 'abcde') | v = 'abcabcabcabc' | coalesce(c, 'nothing at all')
+case when f then c else 'something long' end | greatest(v, 'abcdefghijklmno') | nullif(c, 'abcdef') | n = '12.345'
+n in ('12.349', '0.05') | n < '99999999999999999999' | coalesce(n, '1.2345') | c between 'abcdea' and 'abcdez'
 c in ('ab') | r in (1.25, 2.5) | c in ('ab   ')
 t like '%o%' | t like 'H_llo%' | t like 'a\%b%' | t ilike '%WORLD' | t not like '%o%' | t like '' | t like '%'
 c like 'ab' | c like 'ab%' | v like 'A%' | t not ilike 'h%' | t ilike 'ÉTÉ%' | t like '_' | t like '%\\%'
@@ -151,6 +154,11 @@ date(ts) | to_date('31.12.1999', 'DD.MM.YYYY') | date_trunc('quarter', timestamp
 extract(week from date '2021-01-03')
 date_trunc('week', timestamp '2021-01-03 12:00:00') | extract(isodow from timestamp '2021-01-03 12:00:00')
 date_trunc('hour', timestamptz '2021-01-03 12:34:56+02') | extract(doy from date '2024-12-31')
+to_char(day, 'Mon YYYY') | to_char(ts, 'MON') | to_char(day, 'Month|') | to_char(day, 'FMmonth DD')
+to_char(day, 'IYYY-IW')
+to_char(tz, 'YY/MM DDD') | to_char(day, 'YYYY-"Q"Q') | extract(year from day)::text
+extract(quarter from ts) || '. quarter'
+extract(year from day)::varchar(2) || '-Q' || extract(dow from day)::text | extract(isoyear from tz)::text
 width_bucket(i, 0, 100, 7) | width_bucket(i, -10, 5, 3) | width_bucket(n, -10, 50.5, 4) | width_bucket(j, 2, 3, 1)
 width_bucket(d, -1, 2.5, 7) | width_bucket(s, -3, 4, 7)
 day + 1 | day - 1 | day + i | 1 + day | day - day2 | day + interval '1 month' | day + interval '1 day'
@@ -184,7 +192,8 @@ i * 1000000 * 1000000 | 2147483647 + 1 | 9223372036854775807 + 1
 
 #: Not known, or not the same on every engine.
 REFUSED: Final = r"""
-random() | clock_timestamp() | current_time | now() - ts | t ~ w | t ~ 'a{2}{3}' | t ~ '\w' | t ~ '(a' | t like w
+random() | clock_timestamp() | current_time | now() - ts | to_char(day, 'Day') | to_char(n, '999')
+to_char(day, 'mOn') | extract(epoch from ts)::text | t ~ w | t ~ 'a{2}{3}' | t ~ '\w' | t ~ '(a' | t like w
 initcap(t)
 split_part(t, w, 1) | split_part(t, ' ', 0) | split_part(t, '', 1) | lpad(t, i) | lpad(t, 100000, 'x')
 repeat(t, 3) | translate(t, w, 'x')
