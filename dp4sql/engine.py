@@ -84,8 +84,8 @@ class Engine:
             match wanted:
                 case None:
                     return None
-                case Read(sql, columns):
-                    return await self.backend.fetch(sql, columns)
+                case Read(sql, columns, many):
+                    return await self.backend.fetch(sql, columns, many=many)
                 case call:
                     return await call()
         except (Exception, asyncio.CancelledError) as error:

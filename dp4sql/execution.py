@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from dp4sql.algebra.bounds import finite
 from dp4sql.algebra.types import BIGINT
 from dp4sql.backends.base import Read
 from dp4sql.engine import Engine, Steps
@@ -15,10 +16,18 @@ from dp4sql.mechanisms.calls import Opened
 from dp4sql.mechanisms.reading import histogram_sql
 from dp4sql.mechanisms.release import Measured, add_noise, output_rows, public_rows
 from dp4sql.mechanisms.shelf import Shelf
-from dp4sql.mechanisms.stages import CallStage, Measurement, Price, PublicRead, Release, ScalarStage
+from dp4sql.mechanisms.stages import (
+    CallStage,
+    Measurement,
+    Price,
+    PublicRead,
+    Release,
+    ScalarStage,
+    Stage,
+)
 from dp4sql.postprocess import Ids, Rows, Run, evaluate
 from dp4sql.preparation import Prepared, stage_sql
-from dp4sql.rows import OutputColumn, PrivateRows
+from dp4sql.rows import PART, OutputColumn, PrivateRows
 from dp4sql.settings import Settings
 
 
@@ -90,7 +99,16 @@ class Execution:
         if constants:
             stage, facts = self.prepared.plan.stages[index], self.prepared.facts
             sql = stage_sql(stage, facts, self.engine.dialect, constants)
-        return Read(sql, tuple(OutputColumn(*c) for c in columns))
+        many = self._many(self.prepared.plan.stages[index])
+        return Read(sql, tuple(OutputColumn(*c) for c in columns), many)
+
+    def _many(self, stage: Stage, each: int = 1) -> bool:
+        """Whether there may be more rows than are in hand at a time, with `each` for a bin."""
+        node = stage.bins if isinstance(stage, Release) else None
+        if isinstance(stage, PublicRead):
+            node = stage.node
+        rows = 1 if node is None else self.prepared.facts.freq(node, frozenset())
+        return not finite(rows) or rows * each > PART
 
     def _histograms(self, stage: Release) -> Steps[dict[int, PrivateRows]]:
         """What the ranks (MIN, MAX, percentiles) of a release are chosen by."""
@@ -99,9 +117,10 @@ class Execution:
         extra = [OutputColumn("place", BIGINT), OutputColumn("n", BIGINT)]
         facts, dialect = self.prepared.facts, self.engine.dialect
         for i, measurement in enumerate(stage.measurements):
-            if measurement.quantity.kind == "rank":
+            if measurement.quantity.rank is not None:
                 sql = histogram_sql(stage, i, facts, dialect, self.run.constants)
-                found[i] = yield Read(sql, (*keys, *extra))
+                many = self._many(stage, measurement.quantity.rank.grid.candidates)
+                found[i] = yield Read(sql, (*keys, *extra), many)
         return found
 
 

@@ -76,9 +76,9 @@ class Timed:
         self.dialect, self.identity, self._backend = backend.dialect, backend.identity, backend
         self.seconds = 0.0
 
-    async def fetch(self, sql: str, columns: Any) -> PrivateRows:
+    async def fetch(self, sql: str, columns: Any, *, many: bool = False) -> PrivateRows:
         start = time.process_time()
-        found = await self._backend.fetch(sql, columns)
+        found = await self._backend.fetch(sql, columns, many=many)
         self.seconds += time.process_time() - start
         return found
 

@@ -14,15 +14,18 @@ class Backend(Protocol):
     """A read-only, locked-down connection to the database that holds the private rows.
 
     `dialect` is what `dp4sql.sql.render` writes for it. `identity` names the database in the ledger
-    and must stay the same across restarts. `fetch` runs one SELECT that dp4sql rendered; cancelling
-    the task that awaits it stops the engine's work. Engine errors are logged and raised as
+    and must stay the same across restarts. `fetch` runs one SELECT that dp4sql rendered;
+    `many`: there may be more rows than should be in memory as Python objects. Cancelling the task that
+    awaits it stops the engine's work. Engine errors are logged and raised as
     `EngineError` without the engine's text, because that text may quote data.
     """
 
     dialect: Literal["duckdb", "postgres", "spark"]
     identity: str
 
-    async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows: ...
+    async def fetch(
+        self, sql: str, columns: Sequence[OutputColumn], *, many: bool = False
+    ) -> PrivateRows: ...
 
     async def ping(self) -> None: ...
 
@@ -31,10 +34,11 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One SELECT that dp4sql rendered, and the columns it has."""
+    """One SELECT that dp4sql rendered, the columns it has, and whether its rows may be many."""
 
     sql: str
     columns: Sequence[OutputColumn]
+    many: bool = False
 
 
 Fetch: TypeAlias = Callable[[str, Sequence[OutputColumn]], PrivateRows]

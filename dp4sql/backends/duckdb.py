@@ -65,7 +65,9 @@ class DuckDBBackend:
     def visit(self) -> DuckDBVisit | None:
         return DuckDBVisit(self) if len(self._jobs) < WORKERS else None
 
-    async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
+    async def fetch(
+        self, sql: str, columns: Sequence[OutputColumn], *, many: bool = False
+    ) -> PrivateRows:
         found: list[PrivateRows] = []
         await DuckDBVisit(self).run(lambda fetch: found.append(fetch(sql, columns)))
         return found.pop()

@@ -59,7 +59,9 @@ class SparkBackend:
         self._opening = asyncio.Lock()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="spark")
 
-    async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
+    async def fetch(
+        self, sql: str, columns: Sequence[OutputColumn], *, many: bool = False
+    ) -> PrivateRows:
         if not sql.startswith(("SELECT", "select", "with", "WITH")):
             raise InternalError("what was rendered for Spark is not a SELECT")
         session = await self._opened()

@@ -49,9 +49,11 @@ class TimedBackend:
         self.identity = backend.identity
         self._backend, self._clock = backend, clock
 
-    async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
+    async def fetch(
+        self, sql: str, columns: Sequence[OutputColumn], *, many: bool = False
+    ) -> PrivateRows:
         with self._clock.stage("read"):
-            return await self._backend.fetch(sql, columns)
+            return await self._backend.fetch(sql, columns, many=many)
 
     def visit(self) -> TimedVisit | None:
         visit = self._backend.visit() if isinstance(self._backend, Threaded) else None

@@ -118,11 +118,14 @@ def test_a_cancelled_query_no_longer_runs_on_the_server(
         assert found.fetchone() == (0,)
 
 
+@pytest.mark.parametrize("many", [False, True])
 def test_a_value_python_has_no_date_for(
-    backend: PostgresBackend, run: Run, caplog: pytest.LogCaptureFixture
+    many: bool, backend: PostgresBackend, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR), pytest.raises(EngineError) as raised:
-        run(backend.fetch("SELECT '4000-01-01 BC'::date AS d", [OutputColumn("d", DATE)]))
+        run(
+            backend.fetch("SELECT '4000-01-01 BC'::date AS d", [OutputColumn("d", DATE)], many=many)
+        )
     assert raised.value.sqlstate == "58000"
     assert "4000" not in str(raised.value)
 
@@ -133,7 +136,7 @@ MANY_ROWS = range(1, 25001)
 
 def test_many_integers_are_arrays(backend: PostgresBackend, run: Run) -> None:
     sql = f"SELECT i, (i * 3)::bigint AS b, (i % 7 - 3)::smallint AS s FROM {MANY}"
-    found = run(backend.fetch(sql, ONE * 3)).open_columns()
+    found = run(backend.fetch(sql, ONE * 3, many=True)).open_columns()
     assert [(type(c), c.dtype) for c in found] == [(np.ndarray, np.int64)] * 3
     wanted = [(i, 3 * i, i % 7 - 3) for i in MANY_ROWS]
     assert list(zip(*map(listed, found), strict=True)) == wanted
@@ -144,7 +147,7 @@ def test_many_values_of_other_types_are_lists(backend: PostgresBackend, run: Run
         "nullif(i, 20000) AS n, CASE WHEN i % 5 > 0 THEN 'é' || i END AS t, "
         "(i % 3)::text::char(2) AS c, i % 2 = 0 AS b, '2000-01-01'::date - i AS d"
     )
-    found = run(backend.fetch(f"SELECT {values} FROM {MANY}", ONE * 5)).open_columns()
+    found = run(backend.fetch(f"SELECT {values} FROM {MANY}", ONE * 5, many=True)).open_columns()
     day = datetime.date(2000, 1, 1)
     assert list(zip(*map(listed, found), strict=True)) == [
         (
@@ -158,15 +161,16 @@ def test_many_values_of_other_types_are_lists(backend: PostgresBackend, run: Run
     ]
 
 
-def test_the_ends_of_time(backend: PostgresBackend, run: Run) -> None:
+@pytest.mark.parametrize("many", [False, True])
+def test_the_ends_of_time(many: bool, backend: PostgresBackend, run: Run) -> None:
     sql = "SELECT 'infinity'::date AS a, '-infinity'::date AS b"
-    found = run(backend.fetch(sql, ONE * 2)).open_columns()
-    assert found == ([datetime.date.max], [datetime.date.min])
+    found = run(backend.fetch(sql, ONE * 2, many=many)).open_columns()
+    assert [list(c) for c in found] == [[datetime.date.max], [datetime.date.min]]
 
 
 def test_a_query_that_fails_after_many_rows(backend: PostgresBackend, run: Run) -> None:
     with pytest.raises(EngineError):
-        run(backend.fetch(f"SELECT 1 / (24000 - i) AS n FROM {MANY}", ONE))
+        run(backend.fetch(f"SELECT 1 / (24000 - i) AS n FROM {MANY}", ONE, many=True))
     run(backend.ping())
 
 
@@ -175,7 +179,7 @@ def test_an_answer_without_end_is_cancelled_while_it_comes(
 ) -> None:
     async def cancelled() -> None:
         endless = "SELECT generate_series(1, 1000000000000) AS n"
-        task = asyncio.ensure_future(backend.fetch(endless, ONE))
+        task = asyncio.ensure_future(backend.fetch(endless, ONE, many=True))
         await asyncio.sleep(0.3)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

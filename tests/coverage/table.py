@@ -83,9 +83,11 @@ class Once:
         self.identity = backend.identity
         self._backend, self._seen = backend, dict[str, PrivateRows]()
 
-    async def fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
+    async def fetch(
+        self, sql: str, columns: Sequence[OutputColumn], *, many: bool = False
+    ) -> PrivateRows:
         if sql not in self._seen:
-            self._seen[sql] = await self._backend.fetch(sql, columns)
+            self._seen[sql] = await self._backend.fetch(sql, columns, many=many)
         return self._seen[sql]
 
     async def ping(self) -> None:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Coroutine, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import pytest
 
 import dp4sql
-from dp4sql.backends import open_backend
+from dp4sql.backends import Backend, open_backend
 from dp4sql.budget.ledger import Ledger
 from dp4sql.pipeline import Pipeline
 from dp4sql.rows import PART, Released, Rows
@@ -22,6 +22,7 @@ from dp4sql.settings import Settings
 BINS = 2 * PART + 17
 #: So little noise that answers are exact.
 EPSILON = 10**7
+FEW = tuple(range(20))
 EVENTS = [(i, i * 7919 % (BINS - 5), Decimal(i % 997) / 100) for i in range(30_000)]
 POLICY = dp4sql.load_policy(
     {
@@ -104,6 +105,35 @@ def test_many_rows_are_picked_by_conditions_and_sorted(pipeline: Pipeline) -> No
     found = wait(pipeline.query(sql, settings=Settings())).rows
     assert len(found) == len(wanted)
     assert list(found) == wanted
+
+
+@pytest.mark.parametrize(
+    ("sql", "asked"),
+    [
+        ("SELECT COUNT(*) FROM event", [False]),
+        ("SELECT slot, COUNT(*) FROM event GROUP BY slot", [True]),
+        ("SELECT slot, COUNT(*) FROM event WHERE slot IN (1, 2) GROUP BY slot", [False]),
+        (f"SELECT slot, MAX(amount) FROM event WHERE slot IN {FEW} GROUP BY slot", [False, True]),
+    ],
+)
+def test_engines_are_told_of_many_rows(
+    pipeline: Pipeline, tmp_path: Path, sql: str, asked: list[bool]
+) -> None:
+    seen: list[bool] = []
+
+    class Told:
+        dialect = pipeline.backend.dialect
+        identity = pipeline.backend.identity
+
+        async def fetch(self, *read: Any, many: bool = False) -> Any:
+            seen.append(many)
+            return await pipeline.backend.fetch(*read)
+
+    told = Pipeline(POLICY, cast(Backend, Told()), Ledger(tmp_path / "ledger"))
+    wait(told.start())
+    seen.clear()
+    wait(told.query(sql, settings=Settings()))
+    assert seen == asked
 
 
 def test_half_widths_of_many_rows(pipeline: Pipeline) -> None:

@@ -182,10 +182,10 @@ def test_statements_that_run_go_on_under_the_old_file(
             backend = running.server.served.pipeline.backend
             reading, go_on, fetch = asyncio.Event(), asyncio.Event(), backend.fetch
 
-            async def slow(*arguments: Any) -> Any:
+            async def slow(*arguments: Any, **how: Any) -> Any:
                 reading.set()
                 await go_on.wait()
-                return await fetch(*arguments)
+                return await fetch(*arguments, **how)
 
             monkeypatch.setattr(backend, "visit", lambda: None)
             monkeypatch.setattr(backend, "fetch", slow)
