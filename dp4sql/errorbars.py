@@ -248,40 +248,44 @@ class Answer:
             (draw, "d"),
         ]
         text = Renderer(DUCKDB, run.constants).statement(node, tuple(names))
-        summary = _summary(text, len(identity), len(wanted), draws)
-        columns = self._replicated(run, replicator, scalars, draws, summary)
+        summary = _summary(len(identity), len(wanted), draws)
+        columns = self._replicated(run, replicator, scalars, draws, text, summary)
         keys = fitted(columns[: len(identity)], identity) if identity else [()]
         widths = zip(*map(listed, columns[len(identity) :]), strict=True)
         return {key: tuple(map(_finite, row)) for key, row in zip(keys, widths, strict=False)}
 
     def _replicated(
-        self, run: Run, replicator: Replicator, scalars: set[int], draws: int, sql: str
+        self,
+        run: Run,
+        replicator: Replicator,
+        scalars: set[int],
+        draws: int,
+        answer: str,
+        summary: str,
     ) -> list[Any]:
-        """Columns of `sql` over tables that hold every draw."""
-        tables, arrays, setup = {}, {}, []
+        """Columns of `summary` over `answer`, which is over tables that hold every draw."""
+        tables, arrays, derived = {}, {}, {}
         for i, stage in enumerate(self._plan.stages):
             match stage:
                 case Release():
                     tables[f"released{i}"] = table(*run.tables[i])
                     drawn = replicas(stage, run.measured[i], self._scales(i, stage), draws)
                     arrays[f"draws{i}"] = _arrays(drawn, draws, len(run.tables[i][1]))
-                    setup.append(_replica_table(i, stage, list(drawn)))
+                    derived[f"stage{i}"] = _replica_table(i, stage, list(drawn))
                 case ScalarStage(node, column) if i in scalars:
-                    setup.append(self._scalar_table(i, node, column, run, replicator))
+                    derived[f"stage{i}"] = self._scalar_table(node, column, run, replicator)
                 case ScalarStage():
                     pass
                 case _:
                     tables[f"stage{i}"] = table(*run.tables[i])
-        return self._scratch.evaluate(tables, sql, arrays, setup)
+        return self._scratch.evaluate(tables, summary, arrays, {**derived, "s": answer})
 
-    def _scalar_table(
-        self, i: int, node: Node, column: str, run: Run, replicator: Replicator
-    ) -> str:
+    def _scalar_table(self, node: Node, column: str, run: Run, replicator: Replicator) -> str:
         below, draw = replicator.node(node)
         if draw is None:
             raise NotSimulated("no draw reaches a scalar")
         text = Renderer(DUCKDB, run.constants).statement(below, ((column, "c0"), (draw, "c1")))
-        return f"CREATE TEMP TABLE stage{i} AS SELECT FIRST(c0) AS c0, c1 FROM ({text}) GROUP BY c1"
+        return f"SELECT FIRST(c0) AS c0, c1 FROM ({text}) GROUP BY c1"
 
 
 def _arrays(drawn: dict[str, Any], draws: int, bins: int) -> dict[str, Any]:
@@ -298,14 +302,11 @@ def _replica_table(i: int, release: Release, drawn: Sequence[str]) -> str:
         items.append(f"{new or f'r.c{n}'} AS c{n}")
     last = len(release.columns)
     items += [f"a.r AS c{last}", f"a.d AS c{last + 1}"]
-    return (
-        f"CREATE TEMP TABLE stage{i} AS SELECT {', '.join(items)} "
-        f"FROM draws{i} AS a JOIN released{i} AS r ON a.r = r.c{last}"
-    )
+    return f"SELECT {', '.join(items)} FROM draws{i} AS a JOIN released{i} AS r ON a.r = r.c{last}"
 
 
-def _summary(text: str, keys: int, values: int, draws: int) -> str:
-    """For each row of draw 0 how far the other draws lie from it; NULL where most do not have the row."""
+def _summary(keys: int, values: int, draws: int) -> str:
+    """For each row of draw 0 in `s` how far the other draws lie from it; NULL where most do not have the row."""
     same = "".join(f" AND s.i{n} IS NOT DISTINCT FROM z.i{n}" for n in range(keys))
     names = [f"z.i{n}" for n in range(keys)]
     items = [*names]
@@ -315,10 +316,7 @@ def _summary(text: str, keys: int, values: int, draws: int) -> str:
             f"CASE WHEN COUNT({away}) * 2 > {draws} THEN QUANTILE_CONT({away}, {CONFIDENCE}) END"
         )
     group = f" GROUP BY {', '.join(names)}" if names else ""
-    return (
-        f"WITH s AS MATERIALIZED ({text}) SELECT {', '.join(items)} "
-        f"FROM s JOIN s AS z ON z.d = 0 AND s.d > 0{same}{group}"
-    )
+    return f"SELECT {', '.join(items)} FROM s JOIN s AS z ON z.d = 0 AND s.d > 0{same}{group}"
 
 
 def _finite(value: Value) -> Width:

@@ -15,7 +15,7 @@ import numpy as np
 from dp4sql.algebra.expr import Col, Expr, Interval_, rewrite
 from dp4sql.algebra.nodes import Fetched, Limit, Node, Project, Select, Sort
 from dp4sql.algebra.types import INTEGERS, UNKNOWN, Type, Value
-from dp4sql.backends.duckdb import Scratch, Table
+from dp4sql.backends.duckdb import Few, Scratch, Table
 from dp4sql.mechanisms.measure import decimal
 from dp4sql.mechanisms.release import Measured, fit
 from dp4sql.mechanisms.replicas import Identifier
@@ -25,6 +25,8 @@ from dp4sql.rows import Rows as ManyRows
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.render import Renderer
 
+FEW: Final = 200
+"""Rows that the engine is given as parameters; for more of them tables are faster."""
 SORTED_HERE: Final = 2000
 """More rows are sorted by the engine: Python would keep all sessions waiting."""
 ORDERED: Final = INTEGERS | {"numeric", "boolean", "date", "text", "character varying", "character"}
@@ -215,20 +217,25 @@ def picked(node: Node, wanted: Sequence[str]) -> Choice | None:
     return Choice(node.stage, indices, (), slice(None)) if len(indices) == len(exprs) else None
 
 
-def table(columns: Ids, rows: Rows, sql: str | None = None) -> Table:
+def table(columns: Ids, rows: Rows, sql: str | None = None) -> Table | Few:
     """Released values, with each row's number in a last column: integers as they are, where there are many,
     and other values as texts. Columns that `sql` does not name are left out."""
     named = None if sql is None else set(re.findall(r"\bc(\d+)\b", sql))
     kept = [i for i in range(len(columns)) if named is None or str(i) in named]
+    if len(rows) <= FEW:
+        texts = {
+            f"c{i}": (scratch_type(columns[i][1]), [_text(row[i]) for row in rows]) for i in kept
+        }
+        return {**texts, f"c{len(columns)}": ("BIGINT", list(map(str, range(len(rows)))))}
     whole = {i: found for i in kept if (found := _units(rows, i, columns[i][1]))}
     types = {f"c{i}": (scratch_type(columns[i][1]), f"c{i}") for i in kept}
     types |= {f"c{i}": (types[f"c{i}"][0], value) for i, (_, value) in whole.items()}
-    last, texts = f"c{len(columns)}", [i for i in kept if i not in whole]
-    size = PART if texts else max(1, len(rows))
+    last, others = f"c{len(columns)}", [i for i in kept if i not in whole]
+    size = PART if others else max(1, len(rows))
 
     def part(start: int) -> dict[str, Any]:
-        near = rows[start : start + size] if texts else ()
-        found = {f"c{i}": _objects([_text(row[i]) for row in near]) for i in texts}
+        near = rows[start : start + size] if others else ()
+        found = {f"c{i}": _objects([_text(row[i]) for row in near]) for i in others}
         found |= {f"c{i}": array[start : start + size] for i, (array, _) in whole.items()}
         return {**found, last: np.arange(start, min(start + size, len(rows)))}
 

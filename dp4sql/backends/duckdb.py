@@ -230,6 +230,8 @@ def _parquet(folder: Path) -> duckdb.DuckDBPyConnection:
 
 #: By column a type, and what gives its value out of a part of the rows, where it is an array under its name.
 Table: TypeAlias = tuple[Mapping[str, tuple[str, str]], Iterable[Mapping[str, Any]]]
+#: A few rows: by column a type, and the values as texts.
+Few: TypeAlias = Mapping[str, tuple[str, list[str | None]]]
 
 
 class Scratch:
@@ -240,36 +242,57 @@ class Scratch:
         # What numpy holds as objects are texts here, whatever they look like.
         self._connection.execute("SET GLOBAL pandas_analyze_sample = 0")
         _lock_down(self._connection)
+        self._select = Remembered(partial(_select, self._connection), len, REMEMBERED)
 
     def evaluate(
         self,
-        tables: Mapping[str, Table],
+        tables: Mapping[str, Table | Few],
         sql: str,
         arrays: Mapping[str, Mapping[str, Any]] | None = None,
-        setup: Sequence[str] = (),
+        derived: Mapping[str, str] | None = None,
     ) -> list[Any]:
-        """The columns of `sql` over `tables`.
+        """The columns of `sql`, a SELECT, over `tables`.
 
-        arrays: further tables, as numpy columns. setup: statements that come before `sql`.
+        arrays: further tables, as numpy columns. derived: further ones as SELECTs over those before them.
         """
         cursor = self._connection.cursor()
+        parts, values = dict[str, str](), list[list[str | None]]()
         try:
-            for name, (columns, parts) in tables.items():
-                definitions = (f"{column} {type}" for column, (type, _) in columns.items())
-                # Temporary tables are the cursor's own and go with it.
-                cursor.execute(f"CREATE TEMP TABLE {name} ({', '.join(definitions)})")
-                items = ", ".join(f"CAST({value} AS {type})" for type, value in columns.values())
-                for part in parts:
-                    cursor.register("part", dict(part))
-                    cursor.execute(f"INSERT INTO {name} SELECT {items} FROM part")
-            for name, of in (arrays or {}).items():
-                cursor.register(name, dict(of))
-            for statement in setup:
-                cursor.execute(statement)
-            cursor.execute(sql)
+            for name, of in tables.items():
+                if isinstance(of, tuple):
+                    _load(cursor, name, of)
+                else:
+                    parts[name] = _unnested(of, len(values) + 1)
+                    values += [texts for _, texts in of.values()]
+            for name, columns in (arrays or {}).items():
+                cursor.register(name, dict(columns))
+            parts |= derived or {}
+            first = ", ".join(f"{name} AS MATERIALIZED ({text})" for name, text in parts.items())
+            cursor.execute(self._select(f"WITH {first} {sql}" if first else sql), values)
             return _collected(cursor)
         except duckdb.Error as error:
             log.error("post-processing failed: %s\n%s", error, sql)
             raise EngineError("the released rows could not be combined as the query asks") from None
         finally:
             cursor.close()
+
+
+def _load(cursor: duckdb.DuckDBPyConnection, name: str, of: Table) -> None:
+    """As a temporary table, which is the cursor's own and goes with it."""
+    columns, parts = of
+    definitions = (f"{column} {type}" for column, (type, _) in columns.items())
+    cursor.execute(f"CREATE TEMP TABLE {name} ({', '.join(definitions)})")
+    items = ", ".join(f"CAST({value} AS {type})" for type, value in columns.values())
+    for part in parts:
+        cursor.register("part", dict(part))
+        cursor.execute(f"INSERT INTO {name} SELECT {items} FROM part")
+
+
+def _unnested(of: Few, first: int) -> str:
+    """Parameters from number `first` on as a table. Tables and arrays would take several statements, and
+    DuckDB as long for each as for all that is computed of a few rows."""
+    items = (
+        f"CAST(UNNEST(${i}::VARCHAR[]) AS {type}) AS {column}"
+        for i, (column, (type, _)) in enumerate(of.items(), first)
+    )
+    return f"SELECT {', '.join(items)}"
