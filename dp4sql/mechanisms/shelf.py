@@ -136,8 +136,9 @@ class Shelf:
         if found is None or new is None:
             return {}
         registry = self._registry(found)
-        entries = additions(from_text(self.kept.find(registry)), new, MOST_ENTRIES)
-        return {registry: to_text(list(entries))}
+        text = self.kept.find(registry)
+        entries = to_text(list(additions(from_text(text), new, MOST_ENTRIES)))
+        return {} if entries == text else {registry: entries}
 
     # ------------------------------------------------------------ one release
 
@@ -148,7 +149,8 @@ class Shelf:
         if any(i not in self.contents for i in before):
             return None
         known = [self.contents[i] for i in before]
-        return [f"{self.scope}/{digest(text, *known)}" for text in identity.texts]
+        digests = [digest(text, *known) for text in identity.texts] if known else identity.digests
+        return [f"{self.scope}/{d}" for d in digests]
 
     def _find_release(self, index: int, scales: Sequence[Fraction]) -> None:
         texts = [self.kept.find(key) for key in self._keys(index) or ()]
@@ -186,7 +188,8 @@ class Shelf:
             texts = [encode(stored) for stored in taken_apart(measured, scales, at)]
             self.contents[index] = digest(*texts)
             better = self._better(zip(keys, texts, scales, strict=True))
-            self.kept.keep_all(dict(better) | self._registered(index, keys))
+            registered = self._registered(index, keys) if stage.node.keys else {}
+            self.kept.keep_all(dict(better) | registered)
         except LedgerBroken as error:
             log.error("a release could not be kept: %s", error)
             self.notices.append(f"not kept, as the ledger failed: {CHARGED_AGAIN}")

@@ -11,7 +11,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from types import NoneType
@@ -45,10 +45,14 @@ MOST_ROWS: Final = 20_000
 @dataclass(frozen=True, slots=True)
 class Identity:
     """What tells a stage from others: a text for each measurement of a release (one text for any other
-    stage). `dependent` on the values of earlier stages, which the texts leave open."""
+    stage), and digests of those. `dependent` on the values of earlier stages, which the texts leave open."""
 
     texts: tuple[str, ...]
     dependent: bool = False
+    digests: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digests", tuple(map(digest, self.texts)))
 
 
 def identities(plan: Plan, facts: Facts, dialect: Dialect) -> tuple[Identity, ...]:

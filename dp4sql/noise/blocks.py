@@ -10,14 +10,17 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
+import opendp.prelude as dp
 from numpy.typing import NDArray
+from opendp.core import function_eval
 
 Array: TypeAlias = NDArray[np.int64]
 Ints = TypeVar("Ints", list[int], Array)
-Measure: TypeAlias = Callable[[Array], Sequence[int]]
+Measure: TypeAlias = Callable[[list[int] | Array], Sequence[int]]
 
 LIMIT: Final = 2**62
 """Values are clamped to +-LIMIT before noise: 1-Lipschitz, so no sensitivity grows, and no integer overflows.
@@ -30,15 +33,21 @@ CORES: Final = os.cpu_count() or 1
 _threads = ThreadPoolExecutor(CORES, thread_name_prefix="noise")
 
 
+def measure(measurement: Any) -> Measure:
+    """What `measurement` does to vectors of 64-bit integers: `invoke`, which would ask for their type every
+    time, and take as long for that as for some draws."""
+    return partial(function_eval, measurement.function, TI=dp.Vec[dp.i64])
+
+
 def noised(measurement: Measure, values: Ints) -> Ints:
     """Each of `values` with noise of its own."""
     if isinstance(values, np.ndarray):
         return _column(measurement, values)
-    whole = np.array([max(-LIMIT, min(LIMIT, int(value))) for value in values], np.int64)
+    whole = [max(-LIMIT, min(LIMIT, int(value))) for value in values]
     if len(whole) > SHARED:
-        found: list[int] = _column(measurement, whole).tolist()
+        found: list[int] = _column(measurement, np.array(whole, np.int64)).tolist()
         return found
-    return list(measurement(whole)) if len(whole) else []
+    return list(measurement(whole)) if whole else []
 
 
 def _column(measurement: Measure, values: Array) -> Array:

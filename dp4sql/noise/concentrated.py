@@ -16,7 +16,7 @@ import opendp.prelude as dp
 
 from dp4sql.errors import InternalError
 from dp4sql.noise.blocks import Ints, noised
-from dp4sql.noise.gaussian import _measurement
+from dp4sql.noise.gaussian import _measurement, _sampler
 from dp4sql.noise.laplace import float_up
 
 STEPS = 30
@@ -28,13 +28,18 @@ def gaussian_of_rho(values: Ints, l2_squared: Fraction, scale: Fraction, rho: Fr
     the loss would be above rho, by exact arithmetic or by OpenDP's own map."""
     if l2_squared < 0 or scale <= 0:
         raise InternalError("noise needs a sensitivity of 0 or more and a positive scale")
+    _check_rho(l2_squared, scale, rho)
+    return noised(_sampler(float_up(scale)), values)
+
+
+@lru_cache(maxsize=4096)
+def _check_rho(l2_squared: Fraction, scale: Fraction, rho: Fraction) -> None:
     measurement = _measurement(float_up(scale))
     mapped = Fraction(measurement.map(float_up(root_up(l2_squared))))
     exact = l2_squared / scale**2 / 2
     # OpenDP rounds its map up to a float, by a few units in the last place.
     if exact > rho or mapped > rho * (1 + Fraction(1, 2**45)):
         raise InternalError("OpenDP's map exceeds the rho to be charged")
-    return noised(measurement, values)
 
 
 @lru_cache(maxsize=4096)

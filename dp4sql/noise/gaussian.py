@@ -14,7 +14,7 @@ from typing import Any
 import opendp.prelude as dp
 
 from dp4sql.errors import InternalError
-from dp4sql.noise.blocks import Ints, noised
+from dp4sql.noise.blocks import Ints, Measure, measure, noised
 from dp4sql.noise.laplace import float_up
 
 dp.enable_features("contrib")
@@ -26,6 +26,12 @@ def _measurement(scale: float) -> Any:
     return dp.m.make_gaussian(*space, scale=scale)
 
 
+@lru_cache(maxsize=256)
+def _sampler(scale: float) -> Measure:
+    return measure(_measurement(scale))
+
+
+@lru_cache(maxsize=4096)
 def gaussian_loss(l2_squared: int, scale: Fraction, delta: Fraction) -> float:
     """Epsilon of noise with standard deviation `scale` on integers whose L2 distance squared is at most
     `l2_squared`."""
@@ -52,7 +58,7 @@ def gaussian(
     """`values` with independent noise each; InternalError when the loss would be above epsilon."""
     if Fraction(gaussian_loss(l2_squared, scale, delta)) > epsilon:
         raise InternalError("OpenDP's map exceeds the epsilon to be charged")
-    return noised(_measurement(float_up(scale)), values)
+    return noised(_sampler(float_up(scale)), values)
 
 
 def _down(delta: Fraction) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 import opendp.prelude as dp
 
 from dp4sql.errors import InternalError
-from dp4sql.noise.blocks import Ints, noised
+from dp4sql.noise.blocks import Ints, Measure, measure, noised
 
 dp.enable_features("contrib")
 
@@ -37,6 +37,11 @@ def _measurement(scale: float) -> Any:
     return dp.m.make_laplace(*space, scale=scale)
 
 
+@lru_cache(maxsize=256)
+def _sampler(scale: float) -> Measure:
+    return measure(_measurement(scale))
+
+
 @lru_cache(maxsize=4096)
 def _loss(scale: float, sensitivity: int) -> float:
     """OpenDP's own map, a function of these two alone."""
@@ -53,9 +58,8 @@ def laplace(values: Ints, sensitivity: int, scale: Fraction, epsilon: Fraction) 
     if sensitivity < 0 or scale <= 0:
         raise InternalError("noise needs a sensitivity of 0 or more and a positive scale")
     rounded = float_up(scale)
-    measurement = _measurement(rounded)
     check_loss(_loss(rounded, sensitivity), sensitivity, scale, epsilon)
-    return noised(measurement, values)
+    return noised(_sampler(rounded), values)
 
 
 @lru_cache(maxsize=4096)
