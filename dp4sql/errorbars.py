@@ -11,6 +11,7 @@ import logging
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Literal, TypeAlias
 
@@ -35,15 +36,17 @@ from dp4sql.mechanisms.simulate import (
 from dp4sql.mechanisms.stages import Plan, Price, Release, ScalarStage
 from dp4sql.postprocess import (
     SORTED_HERE,
+    Choice,
+    Formulas,
     Rows,
     Run,
     built,
     by_engine,
     chosen,
-    evaluate,
     fitted,
     formulas,
     scratch_type,
+    shown,
     table,
 )
 from dp4sql.rows import OutputColumn, Row, Where, listed, taken
@@ -116,6 +119,38 @@ def described(plan: Plan, outputs: Sequence[Output], settings: Settings) -> tupl
 # ---------------------------------------------------------------- an answer
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Of the last step of a plan: what its columns are, how their half-widths are found, and how its rows
+    follow from those of one stage, where they do. `arithmetic`: half-widths need no engine."""
+
+    ids: Ids
+    kinds: tuple[Kind, ...]
+    same: tuple[Source | None, ...]
+    formulas: Formulas | None
+    choice: Choice | None
+    arithmetic: bool
+
+    @property
+    def simulated(self) -> list[int]:
+        return [i for i, kind in enumerate(self.kinds) if kind == "simulated"]
+
+
+def form_of(plan: Plan, outputs: Sequence[Output]) -> Form:
+    ids: Ids = tuple((c.id, c.type) for c in plan.columns)
+    wanted = [id for id, _ in ids]
+    kinds = tuple(kind(plan, output) for output in outputs)
+    found, choice = formulas(plan.final, wanted), chosen(plan.final, wanted)
+    release = plan.stages[found.stage] if found else None
+    arithmetic = isinstance(release, Release) and all(
+        computable(release, found.outputs[i])
+        for i, k in enumerate(kinds)
+        if found and k == "simulated"
+    )
+    same = tuple(output.same for output in outputs)
+    return Form(ids, kinds, same, found, choice, arithmetic)
+
+
 class Answer:
     """Evaluates the last step of a run, with the half-widths of its columns."""
 
@@ -123,16 +158,15 @@ class Answer:
         self,
         scratch: Scratch,
         plan: Plan,
-        outputs: Sequence[Output],
+        form: Form,
         cost: Price,
         settings: Settings,
     ) -> None:
         self._scratch, self._plan, self._cost, self._settings = scratch, plan, cost, settings
-        self._kinds = [kind(plan, output) for output in outputs]
-        self._ids: Ids = tuple((c.id, c.type) for c in plan.columns)
-        self._simulated = [i for i, k in enumerate(self._kinds) if k == "simulated"]
-        stated = enumerate(outputs) if settings.error_columns else ()
-        self._stated = {i: self._width(o.same) for i, o in stated if self._kinds[i] == "stated"}
+        self._form, self._ids, self._kinds = form, form.ids, form.kinds
+        self._simulated = form.simulated
+        stated = enumerate(form.same) if settings.error_columns else ()
+        self._stated = {i: self._width(s) for i, s in stated if form.kinds[i] == "stated"}
 
     def of(self, run: Run) -> tuple[Rows, Widths]:
         """The answer's rows, and the half-widths of what was simulated: of all rows, or of some."""
@@ -186,20 +220,16 @@ class Answer:
         except Exception:
             log.exception("half-widths could not be simulated")
             widths = {}
-        return evaluate(self._scratch, final, self._ids, run), widths
+        return shown(self._scratch, final, self._ids, run, self._form.choice), widths
 
     def _by_bins(self, run: Run) -> Widths | None:
         """Where rows are the bins of one release: arithmetic on arrays. None where they are more than that."""
-        ids = [id for id, _ in self._ids]
-        found, choice = formulas(self._plan.final, ids), chosen(self._plan.final, ids)
-        if found is None:
+        found, choice = self._form.formulas, self._form.choice
+        if found is None or not self._form.arithmetic:
             return None
         release, asked = self._plan.stages[found.stage], self._settings.error_columns
+        assert isinstance(release, Release)
         wanted = {i: found.outputs[i] for i in self._simulated}
-        if not isinstance(release, Release) or not all(
-            computable(release, expr) for expr in wanted.values()
-        ):
-            return None
         measured, rows = run.measured[found.stage], run.tables[found.stage][1]
         if choice and choice.order and len(rows) > SORTED_HERE:
             choice = None
@@ -208,12 +238,14 @@ class Answer:
         places = choice.places(rows) if choice else range(len(rows))
         if isinstance(places, range):
             near = slice(places.start, places.stop)
-            shown = Measured((), [values[near] for values in measured.noisy])
+            near_by = Measured((), [values[near] for values in measured.noisy])
         else:
-            shown = Measured((), [[values[p] for p in places] for values in measured.noisy])
+            near_by = Measured((), [[values[p] for p in places] for values in measured.noisy])
         every = 1 if asked else max(1, -(-len(places) // SAMPLE))
         scales = self._scales(found.stage, release)
-        return half_widths(release, shown, scales, wanted, every, CELLS if asked else NOTICE_CELLS)
+        return half_widths(
+            release, near_by, scales, wanted, every, CELLS if asked else NOTICE_CELLS
+        )
 
     def _combined(self, run: Run) -> tuple[Rows, Widths]:
         """The answer with the identity of its rows, and the half-widths by that identity."""

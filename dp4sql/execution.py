@@ -45,7 +45,7 @@ class Execution:
 
     def steps(self) -> Steps[tuple[Rows, Widths]]:
         """Rows, and the half-widths of what had to be simulated."""
-        plan, outputs = self.prepared.plan, self.prepared.outputs
+        plan = self.prepared.plan
         for index, stage in enumerate(plan.stages):
             match stage:
                 case Release() if index in self.shelf.found:
@@ -60,7 +60,8 @@ class Execution:
                     self.run.tables[index] = stage.columns, (yield self.calls[index].run)
                 case ScalarStage():
                     self._scalar(index, stage)
-        answer = Answer(self.engine.scratch, plan, outputs, self.cost, self.settings)
+        scratch, form = self.engine.scratch, self.prepared.form
+        answer = Answer(scratch, plan, form, self.cost, self.settings)
         return answer.of(self.run)
 
     def _release(

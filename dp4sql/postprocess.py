@@ -52,12 +52,15 @@ class Run:
 
 def evaluate(scratch: Scratch, node: Node, outputs: Ids, run: Run) -> Rows:
     """The rows of `node`; a plain choice of columns and rows needs no engine."""
-    wanted = [id for id, _ in outputs]
-    direct = chosen(node, wanted)
+    return shown(scratch, node, outputs, run, chosen(node, [id for id, _ in outputs]))
+
+
+def shown(scratch: Scratch, node: Node, outputs: Ids, run: Run, direct: Choice | None) -> Rows:
+    """The same, where `chosen` has said `direct` of it."""
     rows = run.tables[direct.stage][1] if direct else []
     if direct and (not direct.order or len(rows) <= SORTED_HERE):
         return direct.of(rows)
-    found = picked(node, wanted)
+    found = picked(node, [id for id, _ in outputs])
     if found and len(run.tables[found.stage][1]) > SORTED_HERE:
         return found.of(run.tables[found.stage][1], places(scratch, node, run))
     return by_engine(scratch, node, outputs, run)

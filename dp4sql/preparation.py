@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from dp4sql import errorbars
 from dp4sql.algebra.types import Type, Value
 from dp4sql.budget.cost import Charge
+from dp4sql.errorbars import Form, form_of
 from dp4sql.errors import TooComplex
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.derived import View
@@ -65,6 +66,7 @@ class Prepared:
     plan: Plan
     facts: Facts
     outputs: tuple[Output, ...]
+    form: Form
     reads: tuple[str, ...] = ()
     """What each stage asks the engine, as long as no number of an earlier stage stands in it."""
     identities: tuple[Identity, ...] = ()
@@ -105,7 +107,8 @@ def prepare(
     schema, covered = policies.schema, policies.covered
     statement = lower(sql, schema, covered, facts, parameters, SIGNATURES, now)
     plan = Planner(policies, facts, sharing=sharing).plan(statement)
-    return Prepared(plan, facts, outputs(plan))
+    found = outputs(plan)
+    return Prepared(plan, facts, found, form_of(plan, found))
 
 
 @_shallow()
