@@ -262,12 +262,12 @@ class Scratch:
                 if isinstance(of, tuple):
                     _load(cursor, name, of)
                 else:
-                    parts[name] = _unnested(of, len(values) + 1)
+                    parts[f"{name} AS"] = _unnested(of, len(values) + 1)
                     values += [texts for _, texts in of.values()]
             for name, columns in (arrays or {}).items():
                 cursor.register(name, dict(columns))
-            parts |= derived or {}
-            first = ", ".join(f"{name} AS MATERIALIZED ({text})" for name, text in parts.items())
+            parts |= {f"{name} AS MATERIALIZED": text for name, text in (derived or {}).items()}
+            first = ", ".join(f"{name} ({text})" for name, text in parts.items())
             cursor.execute(self._select(f"WITH {first} {sql}" if first else sql), values)
             return _collected(cursor)
         except duckdb.Error as error:
