@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -130,8 +131,17 @@ async def _served(args: argparse.Namespace) -> None:
                 "  observing: rows are withheld, nothing private is read and nothing charged",
                 flush=True,
             )
+        _settle()
         await until_stopped(lambda: running.renew(lambda: _read(args)))
     print("stopped")
+
+
+def _settle() -> None:
+    """What is here by now stays: garbage collections do not look at it again, and come less often. They took
+    an eighth of the time of planning."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 def _allow_sockets(connections: int) -> None:
