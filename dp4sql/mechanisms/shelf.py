@@ -34,6 +34,7 @@ from dp4sql.mechanisms.stored import (
     decode,
     digest,
     encode,
+    no_finer,
     put_together,
     taken_apart,
 )
@@ -200,8 +201,7 @@ class Shelf:
         """The new measurements that have no more noise than those kept under their keys."""
         for key, text, scale in new:
             text_now = self.kept.find(key)
-            present = None if text_now is None else _read(text_now)
-            if present is None or present.scale >= scale:
+            if text_now is None or no_finer(text_now, scale) or _read(text_now) is None:
                 yield key, text
 
     # ------------------------------------------------------------ words

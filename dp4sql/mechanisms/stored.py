@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from dp4sql.rows import listed
 from dp4sql.sql.dialects import DUCKDB, Dialect
 from dp4sql.sql.render import Renderer
 
+BEGINS: Final = re.compile(r'\["[^"]*", "(\d+(?:/[1-9]\d*)?)", ')
 MOST_ROWS: Final = 20_000
 """Releases with more rows are not kept."""
 
@@ -120,6 +122,12 @@ def encode(stored: Stored) -> str:
     """Equal for equal content; `decode` gives back the very same values."""
     keys = [_plain(column) for column in stored.keys]
     return json.dumps([stored.at, str(stored.scale), keys, list(stored.values)])
+
+
+def no_finer(text: str, scale: Fraction) -> bool:
+    """Whether `text` begins as that of a measurement with a scale of `scale` or more; it is not read on."""
+    begins = BEGINS.match(text)
+    return begins is not None and Fraction(begins[1]) >= scale
 
 
 def decode(text: str) -> Stored:

@@ -23,7 +23,7 @@ from dp4sql.budget.database import Database
 from dp4sql.budget.kept import Keeping, KeptAnswers, period
 from dp4sql.errors import BudgetExceeded, EngineError, LedgerBroken
 from dp4sql.mechanisms import shelf
-from dp4sql.mechanisms.stored import Stored, Unkeepable, decode, encode
+from dp4sql.mechanisms.stored import Stored, Unkeepable, decode, encode, no_finer
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.labels import Allowance
 from dp4sql.policy.models import Refreshed
@@ -338,6 +338,17 @@ def test_an_answer_that_was_changed_is_asked_anew(
     assert "it is not shown again" in caplog.text
     assert "shown again" in said(ask(pipeline, MAJORS))
     assert spent(pipeline)["student"] == 2
+
+
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(7, 3), Fraction(10**30, 10**30 - 1)])
+def test_a_kept_scale_is_told_without_reading_on(scale: Fraction) -> None:
+    text = encode(Stored("2026-01-01T00:00:00.000+00:00", scale, (("[",),), (1,)))
+    assert [no_finer(text, scale * f) for f in (Fraction(2, 3), 1, Fraction(4, 3))] == [
+        True,
+        True,
+        False,
+    ]
+    assert not any(no_finer(other, scale) for other in ("", "[]", '["", "1/0", []]', "[1, 2]"))
 
 
 def test_an_answer_that_cannot_be_kept_is_given(
