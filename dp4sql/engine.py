@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from dp4sql.backends.base import Backend, Fetch, Read, Threaded
 from dp4sql.backends.duckdb import Scratch
 from dp4sql.errors import EngineError
+from dp4sql.rows import PrivateRows
 from dp4sql.sql.dialects import DIALECTS
 
 WORKERS: Final = 4
@@ -61,13 +62,15 @@ class Engine:
         except asyncio.CancelledError as error:
             await abandon(error)
             raise
-        return course.result
+        # Many rows are worked on elsewhere: the thread is there to read.
+        return course.result if course.ended else await self._beside(course, abandon)
 
     async def _beside(self, course: Course[T], abandon: Abandon) -> T:
         """Steps in threads, reads between them. The first step, which writes the ledger, never waits for
         those that draw noise."""
-        loop, threads = asyncio.get_running_loop(), None
-        given: object = None
+        loop, given = asyncio.get_running_loop(), course.pending
+        threads = None if given is None else self._workers
+        course.pending = None
         while True:
             try:
                 wanted = await loop.run_in_executor(threads, course.go, given)
@@ -103,6 +106,7 @@ class Course(Generic[T]):
     def __init__(self, steps: Steps[T]) -> None:
         self._steps, self.ended = steps, False
         self.result: T
+        self.pending: object = None
 
     def go(self, given: object) -> Wanted:
         """On to the next read, or to the end."""
@@ -121,14 +125,17 @@ class Course(Generic[T]):
                 raise
 
     def through(self, fetch: Fetch) -> None:
-        """To the end, with all reads."""
+        """To the end, with all reads, or until there are many rows, which are left pending."""
         wanted = self.go(None)
         while not self.ended:
-            given = None
+            given: PrivateRows | None = None
             if isinstance(wanted, Read):
                 try:
                     given = fetch(wanted.sql, wanted.columns)
                 except BaseException as error:
                     self.fail(error)
                     raise
+                if given.many:
+                    self.pending = given
+                    return
             wanted = self.go(given)

@@ -127,6 +127,11 @@ class PrivateRows:
         """The columns, each a numpy array or a list of Python values, all of one length."""
         return self._columns
 
+    @property
+    def many(self) -> bool:
+        """Whether what is done with them keeps a thread for long."""
+        return any(len(column) > PART for column in self._columns)
+
     def __repr__(self) -> str:
         return "PrivateRows(...)"
 

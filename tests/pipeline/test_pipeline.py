@@ -161,19 +161,21 @@ def test_paper_queries_run(pipeline: Pipeline) -> None:
     assert len(rows) == 1200
 
 
+@pytest.mark.parametrize(("many", "drawn_by"), [(10_000, "duckdb"), (3, "release")])
 def test_noise_is_drawn_beside_the_event_loop(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, many: int, drawn_by: str
 ) -> None:
-    threads: list[int] = []
+    """That of many rows keeps no thread which could read meanwhile."""
+    threads: list[str] = []
 
     def watched(*arguments: Any) -> Any:
-        threads.append(threading.get_ident())
+        threads.append(threading.current_thread().name.partition("_")[0])
         return add_noise(*arguments)
 
     monkeypatch.setattr("dp4sql.execution.add_noise", watched)
-    answer(pipeline, "SELECT COUNT(*) FROM student")
-    assert threads
-    assert threading.get_ident() not in threads
+    monkeypatch.setattr("dp4sql.rows.PART", many)
+    answer(pipeline, "SELECT major, COUNT(*) FROM student GROUP BY major")
+    assert threads == [drawn_by]
 
 
 def test_conditions_on_windows_come_after_them(pipeline: Pipeline) -> None:
