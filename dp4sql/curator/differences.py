@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dp4sql.algebra.schema import Table
-from dp4sql.algebra.types import FLOATS, INTEGERS, NUMBERS, TEXTS, Type
+from dp4sql.algebra.types import FLOATS, INTEGERS, TEXTS, Type
 from dp4sql.backends import Backend
 from dp4sql.curator.collations import loose_columns
 from dp4sql.curator.rules import Rule
@@ -15,18 +15,8 @@ from dp4sql.errors import PolicyError
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn
 
-#: Most decimal digits that values of an engine's integer types have, and the policy's kinds need.
-WHOLE: Final = {
-    "tinyint": 3,
-    "utinyint": 3,
-    "smallint": 5,
-    "usmallint": 5,
-    "integer": 10,
-    "uinteger": 10,
-    "bigint": 19,
-    "ubigint": 20,
-    "hugeint": 39,
-}
+#: DuckDB's integers that are larger than any of Postgres.
+LARGER: Final = frozenset({"ubigint", "hugeint", "uhugeint"})
 #: The widest signed engine type that each kind admits: anything wider could overflow in arithmetic that is
 #: rendered for the declared type, and an error tells something about the data.
 FITS: Final[Mapping[str, frozenset[str]]] = {
@@ -88,10 +78,12 @@ def _serves(full: str, type: Type) -> bool:
     engine, kind = full.partition("(")[0].strip(), type.kind
     if kind in INTEGERS:
         return engine in FITS[kind]
-    if kind in NUMBERS:
+    if kind in FLOATS:
+        # What is rendered for doubles would run in the engine's own type, and overflow.
+        return engine in REALS
+    if kind == "numeric":
         # Arithmetic on digits that are declared is exact, and fails on a double that has more.
-        real = engine in REALS and (kind in FLOATS or type.precision is None)
-        return real or _digits_fit(full, engine, type)
+        return (engine in REALS and type.precision is None) or _digits_fit(full, engine, type)
     if kind in TEXTS:
         return engine in WORDS
     if kind.startswith("timestamp"):
@@ -102,10 +94,11 @@ def _serves(full: str, type: Type) -> bool:
 def _digits_fit(full: str, engine: str, type: Type) -> bool:
     """Exact engine types: no more digits before and after the point than declared.
 
-    Postgres leaves precision out of the name, and its numeric arithmetic cannot overflow.
+    Postgres leaves precision out of the name, and its numeric arithmetic cannot overflow. Integers of an engine
+    can: they are none of these, except for what no integer of Postgres holds, which is read as a double.
     """
-    if engine in WHOLE:
-        return type.precision is None or WHOLE[engine] <= type.precision - (type.scale or 0)
+    if engine in LARGER:
+        return type.precision is None
     if engine not in ("decimal", "numeric"):
         return False
     sizes = [int(size) for size in re.findall(r"\d+", full)]
