@@ -315,6 +315,7 @@ def test_every_type_of_key_comes_back_as_it_was() -> None:
             encode(replace(kept, keys=(mixed,)))
 
 
+@pytest.mark.faults("a release that is kept beside the ledger cannot be read")
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '["x", "1/0", [], []]', '["x", "1", [["int", [1]]], []]']
 )
@@ -328,14 +329,12 @@ def test_what_cannot_be_read_is_asked_anew(pipeline: Pipeline, content: str) -> 
     assert "shown again" in said(ask(pipeline, MAJORS))
 
 
-def test_an_answer_that_was_changed_is_asked_anew(
-    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.faults("it is not shown again")
+def test_an_answer_that_was_changed_is_asked_anew(pipeline: Pipeline) -> None:
     ask(pipeline, MAJORS)
     with sqlite3.connect(pipeline.ledger.where) as db:
         db.execute("UPDATE answers SET content = content || ' '")
     assert "shown again" not in said(ask(pipeline, MAJORS))
-    assert "it is not shown again" in caplog.text
     assert "shown again" in said(ask(pipeline, MAJORS))
     assert spent(pipeline)["student"] == 2
 
@@ -351,6 +350,7 @@ def test_a_kept_scale_is_told_without_reading_on(scale: Fraction) -> None:
     assert not any(no_finer(other, scale) for other in ("", "[]", '["", "1/0", []]', "[1, 2]"))
 
 
+@pytest.mark.faults("stays without its end in the ledger: the disk is full")
 def test_an_answer_that_cannot_be_kept_is_given(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:

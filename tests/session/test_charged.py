@@ -35,9 +35,16 @@ def faulty(_: Read) -> Read:
     return read
 
 
+LOGGED = pytest.mark.faults("a statement failed inside the proxy")
+
+
 @pytest.mark.parametrize("alone", [True, False], ids=["one thread", "beside the loop"])
 @pytest.mark.parametrize(
-    ("engine", "sqlstate"), [(slow, "57014"), (faulty, "XX000")], ids=["timeout", "fault"]
+    ("engine", "sqlstate"),
+    [
+        pytest.param(slow, "57014", id="timeout"),
+        pytest.param(faulty, "XX000", id="fault", marks=LOGGED),
+    ],
 )
 def test_the_charge_is_told(
     place: Proxy, engine: Callable[[Read], Read], sqlstate: str, alone: bool

@@ -314,6 +314,7 @@ def _postmaster(running: Proxy) -> int:
     return int((found.directory / "data" / "postmaster.pid").read_text().split()[0])
 
 
+@pytest.mark.faults("a statement failed inside the proxy")
 def test_an_error_inside_the_proxy_is_one_statement_s(
     live: Proxy, raw: Raw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
