@@ -5,18 +5,21 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
-from dp4sql.noise.blocks import BLOCK, LIMIT
+from dp4sql.noise.blocks import BLOCK, LIMIT, SHARED
 from dp4sql.noise.laplace import laplace
 
 
-def test_values_keep_their_places() -> None:
-    exact = [1000 * i for i in range(2 * BLOCK + 3)]
+@pytest.mark.parametrize("length", [2 * BLOCK + 3, SHARED + 1, SHARED])
+def test_values_keep_their_places(length: int) -> None:
+    exact = [1000 * i for i in range(length)]
     noisy = laplace(exact, 1, Fraction(2), Fraction(1, 2))
     assert len(noisy) == len(exact)
     errors = [n - e for n, e in zip(noisy, exact, strict=True)]
     assert max(map(abs, errors)) < 100
-    assert errors[:BLOCK] != errors[BLOCK : 2 * BLOCK]
+    half = len(errors) // 2
+    assert errors[:half] != errors[half : 2 * half]
     assert 1.5 < sum(map(abs, errors)) / len(errors) < 2.5
 
 
