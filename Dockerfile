@@ -1,9 +1,11 @@
 FROM python:3.12-slim AS build
+# [spark] for a Spark Connect server: docker build --build-arg EXTRAS=[spark] .
+ARG EXTRAS=
 WORKDIR /src
 COPY pyproject.toml README.md ./
 COPY dp4sql dp4sql
 COPY policies policies
-RUN python -m venv /opt/dp4sql && /opt/dp4sql/bin/pip install --no-cache-dir .
+RUN python -m venv /opt/dp4sql && /opt/dp4sql/bin/pip install --no-cache-dir ".$EXTRAS"
 
 FROM python:3.12-slim
 COPY --from=build /opt/dp4sql /opt/dp4sql
