@@ -19,20 +19,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
-from dp4sql.budget.book import Account, Book, Mismatch
+from dp4sql.budget.book import Account, Book
 from dp4sql.budget.cost import Charge, Limit, paid
 from dp4sql.budget.database import open_database
-from dp4sql.budget.entry import COLUMNS, Entry, Kind, Row, from_row
+from dp4sql.budget.entries import NAMES, Entries
+from dp4sql.budget.entry import Entry, Kind, from_row
 from dp4sql.budget.kept import Keeping
 from dp4sql.budget.terms import accountant_of, loosened, terms, withdrawn
 from dp4sql.errors import BudgetExceeded, Dp4sqlError, LedgerBroken, PolicyChanged
 from dp4sql.policy.labels import Policy
-
-NAMES: Final = ", ".join(COLUMNS)
-PAGE: Final = 2000
-"""Entries read at once."""
 
 
 def utc_now() -> datetime.datetime:
@@ -71,8 +68,9 @@ class Ledger:
         truncated: bool = False,
         clock: Callable[[], datetime.datetime] = utc_now,
     ) -> None:
-        self.where, self._clock, self._may_miss = where, clock, truncated
+        self.where, self._clock = where, clock
         self._database = open_database(where, create=create)
+        self._entries = Entries(self._database, may_miss=truncated)
         self._lock, self._waiting = threading.Lock(), deque[_Request]()
         self._book: Book | None = None
         try:
@@ -216,23 +214,12 @@ class Ledger:
         """
         try:
             with self._database.transaction(durable=durable):
-                self._book = self._caught_up(self._book)
+                self._book = self._entries.caught_up(self._book)
                 yield self._book
-                self._store(self._book)
+                self._entries.store(self._book)
         except BaseException:
             self._book = None
             raise
-
-    def _store(self, book: Book) -> None:
-        rows = [(*row, link) for row, link in book.written]
-        for start in range(0, len(rows), PAGE):
-            part = rows[start : start + PAGE]
-            marks = ", ".join(f"({', '.join('?' * (len(COLUMNS) + 1))})" for _ in part)
-            values = [value for row in part for value in row]
-            self._database.run(f"INSERT INTO entries ({NAMES}, hash) VALUES {marks}", *values)
-        if rows:
-            self._database.note(book.count, book.link)
-        book.written.clear()
 
     # ------------------------------------------------------------ reading
 
@@ -305,63 +292,6 @@ class Ledger:
             self._book = None
             with self._transaction(durable=True) as book:
                 return book.count
-
-    def _caught_up(self, book: Book | None) -> Book:
-        """The book with the entries that are new, after a look at the last one that is known."""
-        if book is None:
-            return self._read_all()
-        rows = self._rows(book.count)
-        if book.count and next(rows, ((), ""))[1] != book.link:
-            raise self._tampered(book.count)
-        for row, link in rows:
-            self._replay(book, row, link)
-        return book
-
-    def _read_all(self) -> Book:
-        book, noted = Book(), self._database.witness()
-        for row, link in self._rows(1):
-            self._replay(book, row, link)
-            if noted and noted[0] == book.count and noted[1] != link:
-                raise self._tampered(book.count)
-        if noted and noted[0] > book.count and not self._may_miss:
-            raise self._truncated(noted[0] - book.count)
-        return book
-
-    def _rows(self, first: int) -> Iterator[tuple[Row, str]]:
-        """Entries from number `first` on, with their hashes."""
-        page: list[Row] = []
-        while not page or len(page) == PAGE:
-            page = self._database.run(
-                f"SELECT {NAMES}, hash FROM entries WHERE id >= ? ORDER BY id LIMIT {PAGE}", first
-            )
-            yield from ((row[:-1], str(row[-1])) for row in page)
-            if not page:
-                return
-            first = page[-1][0] + 1
-
-    def _replay(self, book: Book, row: Row, link: str) -> None:
-        try:
-            book.replay(row, link)
-        except Mismatch as error:
-            raise self._tampered(error.id) from None
-
-    # ------------------------------------------------------------ words
-
-    def _tampered(self, id: int) -> LedgerBroken:
-        return LedgerBroken(
-            f"the ledger {self._database.name} does not verify: entry {id} was changed, "
-            "or an entry before it is missing",
-            hint="Restore it from a backup. Starting with an empty ledger would forget what was spent: "
-            "dp4sql ledger export --unverified tells what it says.",
-        )
-
-    def _truncated(self, missing: int) -> LedgerBroken:
-        last = "last entry is" if missing == 1 else f"last {missing} entries are"
-        return LedgerBroken(
-            f"the ledger {self._database.name} does not verify: its {last} missing",
-            hint="Restore it from a newer backup. Where there is none, dp4sql ledger accept --yes goes on with "
-            "what is here, and forgets what was charged there.",
-        )
 
 
 def accept(where: str | Path) -> int:
