@@ -145,12 +145,14 @@ class Values:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """The integers from `first` to `last`; for dates, days since 1970-01-01."""
+    """The integers from `first` to `last`; for dates, days since 1970-01-01; for timestamps, steps of so many
+    microseconds since then."""
 
     id: str
     type: Type
     first: int
     last: int
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -35,6 +35,7 @@ from dp4sql.algebra.nodes import (
     walk_nodes,
 )
 from dp4sql.algebra.schema import Column, Table
+from dp4sql.algebra.times import MICROS
 from dp4sql.infer.frequencies import frequency
 from dp4sql.infer.moments import Range
 from dp4sql.infer.ranges import (
@@ -166,8 +167,9 @@ def _columns(facts: Facts, node: Node) -> Columns:
                 id: Fact(type, any(row[i] is None for row in rows), _span([row[i] for row in rows]))
                 for i, (id, type) in enumerate(own)
             }
-        case Series(id, type, first, last):
-            return {id: Fact(type, False, (Fraction(first), Fraction(last)))}
+        case Series(id, type, first, last, step):
+            unit = Fraction(step, MICROS["day"]) if step > 1 else 1
+            return {id: Fact(type, False, (first * Fraction(unit), last * Fraction(unit)))}
         case Fetched(columns=own):
             return {id: Fact(type, True) for id, type in own}
         case _:

@@ -8,6 +8,7 @@ tree that reads no private column, so its rows can be shown as they are.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dp4sql.algebra.expr import Col, Expr, reads
@@ -28,9 +29,12 @@ from dp4sql.algebra.schema import Column, ForeignKey
 from dp4sql.algebra.types import Type, Value
 from dp4sql.errors import NoBins
 from dp4sql.infer.facts import Facts
+from dp4sql.infer.moments import Range
+from dp4sql.infer.ranges import ANY
 from dp4sql.mechanisms.leaves import Leaves
 from dp4sql.mechanisms.origin import Origin, origin
 from dp4sql.mechanisms.refusals import no_bins
+from dp4sql.mechanisms.steps import grain, is_stepped, narrowed, stepped
 from dp4sql.mechanisms.values import (
     MAX_SERIES,
     constants_of,
@@ -67,6 +71,8 @@ class BinFinder:
         self.trees: list[Node] = []
         self.joint: set[str] = set()
         self.available: set[str] = set()
+        self.steps: dict[str, int] = {}
+        self.many: dict[str, int] = {}
 
     def find(self) -> Bins:
         outputs: list[tuple[str, Expr]] = []
@@ -76,7 +82,9 @@ class BinFinder:
         trees = ([public] if public is not None else []) + self.trees
         seen = frozenset().union(*(ids(tree) for tree in trees)) if trees else frozenset()
         kept = [
-            c for c in self.origin.conditions if reads(c) and reads(c) <= seen and not self._used(c)
+            c
+            for c in self.origin.conditions
+            if reads(c) and reads(c) <= seen and not self._used(c) and self._is_told(c)
         ]
         self._limit()
         tree = assemble(self.facts, trees, kept)
@@ -99,13 +107,16 @@ class BinFinder:
     def _limit(self) -> None:
         count = math.prod(size(tree) for tree in self.trees)
         if count > MAX_SERIES:
-            keys = ", ".join(key.split(".")[-1] for key in self.node.keys)
-            raise NoBins(
-                f"GROUP BY {keys} has {count:,} public bins, more than {MAX_SERIES:,}",
-                hint="Group by fewer or coarser values, such as DATE_TRUNC('month', ...), or list the "
-                "groups with IN (...).",
-                position=self._at(self.node.keys[0]),
-            )
+            raise self._too_many(self.node.keys, count)
+
+    def _too_many(self, keys: Sequence[str], count: int) -> NoBins:
+        names = ", ".join(key.split(".")[-1].split("#")[0] for key in keys)
+        return NoBins(
+            f"GROUP BY {names} has {count:,} public bins, more than {MAX_SERIES:,}",
+            hint="Group by fewer or coarser values, such as DATE_TRUNC('month', ...), or list the "
+            "groups with IN (...).",
+            position=self._at(keys[0]),
+        )
 
     # ------------------------------------------------------------ one key
 
@@ -119,7 +130,7 @@ class BinFinder:
         listed = self.leaves.listed(expr)
         if listed is not None:
             return self._values(key, listed, expr.type)
-        if leaves and all(self._enumerate(leaf) for leaf in leaves):
+        if leaves and all(self._enumerate(leaf) for leaf in leaves) and self._is_told(expr):
             return expr
         finite = self._finite(expr, key)
         if finite is not None:
@@ -132,6 +143,25 @@ class BinFinder:
         return Col(id, type)
 
     # ------------------------------------------------------------ private leaves with declared values
+
+    def _is_told(self, expr: Expr) -> bool:
+        """Whether the first moment of a step speaks for all of them."""
+        steps = ((self.steps[leaf], grain(expr, leaf)) for leaf in reads(expr) & self.steps.keys())
+        return all(found is not None and found % step == 0 for step, found in steps)
+
+    def _stepped(self, leaf: str, type: Type, span: Range, nullable: bool) -> Node | None:
+        """Moments, as finely as the keys tell them apart."""
+        keys = (self.names[key] for key in self.node.keys)
+        grains = [g for g in (grain(key, leaf) for key in keys if leaf in reads(key)) if g]
+        if not grains:
+            return None
+        step = math.gcd(*grains)
+        found = stepped(leaf, type, narrowed(span, leaf, self.origin.conditions), step)
+        if found is None or size(found) > MAX_SERIES:
+            self.many |= {leaf: size(found)} if found is not None else {}
+            return None
+        self.steps[leaf] = step
+        return or_null(found) if nullable else found
 
     def _padded_public(self, leaf: str, scan: Scan, column: Column) -> Node | None:
         """Public values of a column that an outer join pads, and NULL."""
@@ -215,7 +245,12 @@ class BinFinder:
         if column.type.kind == "boolean":
             return rows_of(leaf, column.type, (False, True), nullable)
         fact = self.facts.columns(self.leaves.scans[self.leaves.alias(leaf)]).get(leaf)
-        return series_of(leaf, column.type, fact.range if fact else (None, None), nullable)
+        span = fact.range if fact else ANY
+        if is_stepped(column.type):
+            return self._stepped(leaf, column.type, span, nullable)
+        if column.type.kind == "date":
+            span = narrowed(span, leaf, self.origin.conditions)
+        return series_of(leaf, column.type, span, nullable)
 
     def _enumerate_opaque(self, leaf: str) -> bool:
         """Counts with a known maximum, constants, unions, and columns that an outer join pads."""
@@ -287,6 +322,8 @@ class BinFinder:
 
     def _none(self, key: str, expr: Expr) -> NoBins:
         leaf = next((leaf for leaf in sorted(reads(expr)) if not self.leaves.is_public(leaf)), key)
+        if leaf in self.many:
+            return self._too_many([key], self.many[leaf])
         return no_bins(self.policies, key, self.leaves.source(leaf), self._at(key))
 
     def _at(self, key: str) -> int | None:

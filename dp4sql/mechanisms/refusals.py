@@ -6,6 +6,7 @@ from dp4sql.algebra.nodes import Scan
 from dp4sql.algebra.schema import Column, Table
 from dp4sql.algebra.types import INTEGERS
 from dp4sql.errors import NoBins, Refused
+from dp4sql.mechanisms.steps import is_stepped
 from dp4sql.policy.labels import PolicySet
 
 MANY = 1000
@@ -47,9 +48,16 @@ def no_bins(
     )
     return NoBins(
         f'GROUP BY "{name}" has no public bins: {why}',
-        hint=_instead(policies, table, shown),
+        hint=_by_step(column) + _instead(policies, table, shown),
         position=at,
     )
+
+
+def _by_step(column: Column) -> str:
+    if not is_stepped(column.type):
+        return ""
+    where = "" if column.range else f", beside WHERE {column.name} BETWEEN ... AND ..."
+    return f"DATE_TRUNC('day', {column.name}) has bins{where}. "
 
 
 def _instead(policies: PolicySet, table: Table, shown: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from dp4sql.algebra.nodes import Agg
 from dp4sql.algebra.schema import Table
-from dp4sql.algebra.types import Type
+from dp4sql.algebra.types import TIMES, Type
 
 DialectName = Literal["duckdb", "postgres", "spark"]
 
@@ -62,8 +62,9 @@ class Dialect:
             return "TIMESTAMP_LTZ" if zoned else "TIMESTAMP_NTZ"
         return "TIMESTAMPTZ" if zoned else "TIMESTAMP"
 
-    def series(self, first: int, last: int, type: Type) -> str:
-        """A SELECT of one column c0: integers, or dates counted from 1970-01-01."""
+    def series(self, first: int, last: int, type: Type, step: int) -> str:
+        """A SELECT of one column c0: integers, dates in days since 1970-01-01, or timestamps in steps of so many
+        microseconds since then."""
         source = {
             "duckdb": f"range({first}, {last + 1}) AS r(i)",
             "postgres": f"generate_series({first}, {last}) AS r(i)",
@@ -71,6 +72,13 @@ class Dialect:
         }[self.name]
         if type.kind == "date":
             return f"SELECT DATE '1970-01-01' + CAST(i AS INTEGER) AS c0 FROM {source}"
+        if type.kind in TIMES:
+            moment = {
+                "duckdb": f"MAKE_TIMESTAMP(i * {step})",
+                "postgres": f"TIMESTAMP '1970-01-01' + i * INTERVAL '{step} microseconds'",
+                "spark": f"TIMESTAMP_MICROS(i * {step})",
+            }[self.name]
+            return f"SELECT CAST({moment} AS {self.type_name(type)}) AS c0 FROM {source}"
         return f"SELECT CAST(i AS {self.type_name(type)}) AS c0 FROM {source}"
 
     def _numeric(self, type: Type) -> str:

@@ -223,7 +223,7 @@ class Renderer:
 
     def _series(self, node: Series) -> Block:
         alias = self._alias()
-        text = self.dialect.series(node.first, node.last, node.type)
+        text = self.dialect.series(node.first, node.last, node.type, node.step)
         return Block(f"({text}) AS {alias}", [], {node.id: f"{alias}.c0"})
 
     def _cell(self, value: object, type: Type) -> str:

@@ -15,6 +15,7 @@ from dp4sql.mechanisms.placement import place
 from dp4sql.mechanisms.ranks import Grid, texts, times
 from dp4sql.rows import OutputColumn
 from dp4sql.sql.dialects import DIALECTS
+from dp4sql.sql.scalars import literal
 
 from .conftest import Run
 
@@ -103,3 +104,19 @@ def test_candidates_are_what_date_trunc_gives(
     among = grid(times(cut, (low, high)))
     expected = [datetime.datetime.fromisoformat(value) for value in wanted]
     assert [among.moment(i, TIMESTAMP) for i in range(2)] == expected
+
+
+@pytest.mark.parametrize("type", [TIMESTAMP, TIMESTAMPTZ])
+def test_steps_of_a_timestamp(run: Run, backend: Backend, type: Type) -> None:
+    """From before 1970 to after it; days of other eras, where minutes are 60 seconds, too."""
+    dialect, hour = DIALECTS[backend.dialect], 3_600_000_000
+    zone = datetime.UTC if type == TIMESTAMPTZ else None
+    for first in (-1, 24 * 19_700, -24 * 30_000):
+        start = datetime.datetime(1970, 1, 1, tzinfo=zone) + datetime.timedelta(hours=first)
+        wanted = [start + datetime.timedelta(hours=i) for i in range(3)]
+        among = ", ".join(literal(value, type, dialect) for value in wanted)
+        found = dialect.series(first, first + 2, type, hour)
+        sql = f"SELECT COUNT(*) AS n FROM ({found}) AS s WHERE c0 IN ({among})"
+        column = [OutputColumn("n", BIGINT)]
+        ((count,),) = run(asyncio.wait_for(backend.fetch(sql, column), 120)).open_columns()
+        assert int(count) == 3
