@@ -249,9 +249,11 @@ class Pipeline:
         calls: Mapping[int, Opened],
     ) -> Steps[Released]:
         """All that waits for the disk, the engine and the noise."""
-        shelf, cost = self._admit(asked, settings, prepared, keeping, calls)
+        quote = quoted(prepared, self.policy, settings, asked.role)
+        shelf, cost = self._admit(asked, settings, prepared, quote, keeping, calls)
+        known = cost is quote.price
         notices = [
-            *self._told(prepared, cost, settings, asked.role),
+            *(quote.notices if known else told(prepared, self.policy, cost, settings, asked.role)),
             *chain(*(c.notices for c in calls.values())),
         ]
         columns = prepared.columns(settings)
@@ -264,23 +266,16 @@ class Pipeline:
         said = (*notices, *simulated, *shelf.words(prepared.plan), *accounts)
         return Released(columns, rows, said)
 
-    def _told(
-        self, prepared: Prepared, cost: Price, settings: Settings, role: str
-    ) -> tuple[str, ...]:
-        quote = quoted(prepared, self.policy, settings, role)
-        known = cost is quote.price
-        return quote.notices if known else told(prepared, self.policy, cost, settings, role)
-
     def _admit(
         self,
         asked: Asked,
         settings: Settings,
         prepared: Prepared,
+        quote: Quote,
         keeping: Keeping,
         calls: Mapping[int, Opened],
     ) -> tuple[Shelf, Price]:
         """What is kept of the statement already, and the price of the rest, which is charged."""
-        quote = quoted(prepared, self.policy, settings, asked.role)
         shelf = self._shelves.empty(prepared, keeping)
         if prepared.plan.releases():
             shelf = self._shelves.of(prepared, keeping, quote.price, settings, asked.role)

@@ -135,6 +135,10 @@ class Keeping:
     def note(self, key: str, *, role: str, purpose: str, reused: bool) -> None:
         self.store.note(key, role=role, purpose=purpose, reused=reused)
 
+    def as_it_is(self) -> Keeping:
+        """The same, which stays when the statement goes on: one that is cancelled may."""
+        return Keeping(self.store, self.database, self.version, dict(self.own))
+
     def seals(self) -> str:
         """What the entry that keeps them says of its own answers."""
         return " ".join(seal(key, content) for key, content in self.own.items())

@@ -38,7 +38,8 @@ def utc_now() -> datetime.datetime:
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """What one thread wants decided, and what came of it. Until its entries are on disk it has failed."""
+    """What one thread wants decided, and what came of it. Until its entries are on disk it has failed. What is
+    not `durable` is never refused."""
 
     decide: Callable[[Book], int]
     durable: bool
@@ -46,10 +47,13 @@ class _Request:
     refused: Dp4sqlError | None = None
     error: Dp4sqlError | None = None
     taken: bool = False
+    stored: bool = False
 
     def outcome(self) -> int:
         if self.error is not None:
             raise self.error
+        if not self.stored:
+            raise _interrupted()
         return self.result
 
 
@@ -161,7 +165,7 @@ class Ledger:
     ) -> None:
         """Mark a charged query, and keep what it released; a charge without a mark was cut short. A mark, and
         what is kept with it, may be lost with the power."""
-        kept = keeping if keeping and keeping.own else None
+        kept = keeping.as_it_is() if keeping and keeping.own else None
         if query is None and kept is None:
             return
         seals = kept.seals() if kept else ""
@@ -194,7 +198,7 @@ class Ledger:
     def _commit_waiting(self) -> None:
         batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
         for request in batch:
-            request.taken, request.error = True, _interrupted()
+            request.taken = True
         try:
             with self._transaction(durable=any(r.durable for r in batch)) as book:
                 for request in batch:
@@ -204,7 +208,7 @@ class Ledger:
                 request.error = LedgerBroken(error.message, hint=error.hint)
         else:
             for request in batch:
-                request.error = request.refused
+                request.error, request.stored = request.refused, True
 
     @contextmanager
     def _transaction(self, *, durable: bool) -> Iterator[Book]:
@@ -315,6 +319,9 @@ def unverified(where: str | Path) -> list[Entry]:
 
 
 def _decide(request: _Request, book: Book) -> None:
+    if not request.durable:
+        request.result = request.decide(book)
+        return
     trial = book.trial()
     try:
         request.result = request.decide(trial)
