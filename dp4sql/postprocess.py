@@ -16,8 +16,9 @@ from dp4sql.algebra.expr import Col, Expr, Interval_, rewrite
 from dp4sql.algebra.nodes import Fetched, Limit, Node, Project, Select, Sort
 from dp4sql.algebra.types import INTEGERS, UNKNOWN, Type, Value
 from dp4sql.backends.duckdb import Few, Scratch, Table
+from dp4sql.mechanisms.fitting import fit
 from dp4sql.mechanisms.measure import decimal
-from dp4sql.mechanisms.release import Measured, fit
+from dp4sql.mechanisms.release import Measured
 from dp4sql.mechanisms.replicas import Identifier
 from dp4sql.mechanisms.stages import Release
 from dp4sql.rows import PART, Array, Row, Where, taken

@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dp4sql.algebra.types import FLOATS, INTEGERS, LIMITS, Type, Value
-from dp4sql.errors import InternalError, NumberOutOfRange
-from dp4sql.mechanisms.measure import Column, Quantity, decimal
+from dp4sql.algebra.types import FLOATS, INTEGERS, Type, Value
+from dp4sql.errors import InternalError
+from dp4sql.mechanisms.fitting import fit, number, whole_number
+from dp4sql.mechanisms.measure import Column, Quantity
 from dp4sql.mechanisms.ranks import Rank, scores
 from dp4sql.mechanisms.stages import Measurement, PublicRead, Release
 from dp4sql.noise import (
@@ -88,7 +89,7 @@ def _shown(column: Cells, type: Type) -> Cells:
         return column
     if isinstance(column, np.ndarray) and type.kind in INTEGERS:
         for end in (column.min(), column.max()):
-            _whole_number(int(end), type)
+            whole_number(int(end), type)
         return column
     return [fit(value, type) for value in listed(column)]
 
@@ -272,18 +273,6 @@ def _spread(function: str, total: Quantity, s1: int, s2: int, count: int, type: 
     return number(variance, type, digits=10)
 
 
-def number(value: Fraction, type: Type, digits: int | None = None) -> Value:
-    """A Fraction as a Python value of a Postgres type."""
-    if type.kind in INTEGERS:
-        return int(value)
-    if type.kind in FLOATS:
-        return float(value)
-    if digits is None:
-        return decimal(value)
-    scaled = round(value * 10**digits)
-    return Decimal(scaled).scaleb(-digits)
-
-
 # ---------------------------------------------------------------- public rows
 
 
@@ -295,35 +284,3 @@ def public_rows(read: PublicRead, rows: PrivateRows) -> list[tuple[Value, ...]]:
         for column, (_, type) in zip(opened, read.columns, strict=True)
     ]
     return list(zip(*typed, strict=True))
-
-
-def fit(value: Value, type: Type) -> Value:
-    """An engine's value as the Python type of `type`: exact numbers stay exact."""
-    if value is None:
-        return None
-    if type.kind == "numeric" and not isinstance(value, Decimal):
-        return _meant(value) if isinstance(value, float) else Decimal(str(value))
-    if type.kind in INTEGERS:
-        return _whole_number(value, type)
-    if type.kind in FLOATS and not isinstance(value, float):
-        return float(value)  # type: ignore[arg-type]
-    if type.kind == "character" and isinstance(value, str):
-        return value.rstrip(" ")
-    return value
-
-
-def _meant(value: float) -> Decimal:
-    """4.94 for 4.9399999999999995: numbers are computed in binary where their digits are not known."""
-    short = Decimal(f"{value:.15g}")
-    near = short.is_finite() and abs(float(short) - value) <= 2 * math.ulp(value)
-    return short if near else Decimal(repr(value))
-
-
-def _whole_number(value: Value, type: Type) -> int:
-    whole = int(value)  # type: ignore[arg-type]
-    if not -LIMITS[type.kind] <= whole < LIMITS[type.kind]:
-        raise NumberOutOfRange(
-            f"{type.kind} out of range",
-            hint="Cast a part of the expression to bigint or numeric.",
-        )
-    return whole

@@ -14,8 +14,8 @@ from dp4sql.algebra.types import BIGINT, BOOLEAN, NUMERIC, TEXT, Type, Value
 from dp4sql.errors import Dp4sqlError, InvalidParameter, Refused
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.calls import Environment
+from dp4sql.mechanisms.fitting import fit
 from dp4sql.mechanisms.plan import Planner
-from dp4sql.mechanisms.release import fit
 from dp4sql.policy.certify import Slot, SlotValue, Template
 from dp4sql.policy.labels import PolicySet
 from dp4sql.policy.types import domain_value
