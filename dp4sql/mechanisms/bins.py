@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dp4sql.algebra.expr import Col, Expr, reads
+from dp4sql.algebra.expr import Col, Expr, reads, rewrite
 from dp4sql.algebra.nodes import (
     Aggregate,
     Distinct,
@@ -30,7 +30,7 @@ from dp4sql.algebra.types import Type, Value
 from dp4sql.errors import NoBins
 from dp4sql.infer.facts import Facts
 from dp4sql.infer.moments import Range
-from dp4sql.infer.ranges import ANY
+from dp4sql.infer.ranges import ANY, Fact
 from dp4sql.mechanisms.leaves import Leaves
 from dp4sql.mechanisms.origin import Origin, origin
 from dp4sql.mechanisms.refusals import no_bins
@@ -43,6 +43,7 @@ from dp4sql.mechanisms.values import (
     rows_of,
     series_of,
     size,
+    undone,
 )
 from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.joins import assemble
@@ -312,13 +313,21 @@ class BinFinder:
         elif expr.type.kind == "boolean":
             values = (False, True, None) if fact.nullable else (False, True)
         else:
-            id = f"bin:{key}"
-            tree = series_of(id, expr.type, fact.range, fact.nullable)
-            if tree is None:
-                return None
-            self.trees.append(tree)
-            return Col(id, expr.type)
+            return self._whole_numbers(expr, f"bin:{key}", fact)
         return self._values(key, values, expr.type)
+
+    def _whole_numbers(self, expr: Expr, id: str, fact: Fact) -> Expr | None:
+        """FLOOR(x / 100) * 100 takes a value for each of FLOOR(x / 100), not for each number of its range."""
+        options = [
+            (inner, tree)
+            for inner, span in undone(expr, fact.range)
+            if (tree := series_of(id, inner.type, span, fact.nullable)) is not None
+        ]
+        if not options:
+            return None
+        inner, tree = options[-1]
+        self.trees.append(tree)
+        return rewrite(expr, lambda part: Col(id, inner.type) if part == inner else None)
 
     def _none(self, key: str, expr: Expr) -> NoBins:
         leaf = next((leaf for leaf in sorted(reads(expr)) if not self.leaves.is_public(leaf)), key)

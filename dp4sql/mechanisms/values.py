@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
+from typing import TypeAlias
 
 from dp4sql.algebra.expr import Call, Case, Col, Expr, In, Lit
 from dp4sql.algebra.nodes import Node, Series, UnionAll, Values, columns
@@ -50,6 +52,35 @@ def size(tree: Node) -> int:
             return size(left) + size(right)
         case _:
             return 1
+
+
+Span: TypeAlias = tuple[Fraction | None, Fraction | None]
+
+
+def undone(expr: Expr, span: Span) -> Iterator[tuple[Expr, Span]]:
+    """`expr`, and what is left of it without the constants that are added and multiplied last, each with its range."""
+    yield expr, span
+    found = _undone(expr, span)
+    if found is not None:
+        yield from undone(*found)
+
+
+def _undone(expr: Expr, span: Span) -> tuple[Expr, Span] | None:
+    match expr:
+        case Call("*" | "+" | "-" as op, (inner, Lit(int() | Decimal() as by))):
+            pass
+        case Call("*" | "+" as op, (Lit(int() | Decimal() as by), inner)):
+            pass
+        case _:
+            return None
+    step = Fraction(by)
+    low, high = span
+    if op == "*":
+        ends = [None if end is None or not step else end / step for end in span]
+        low, high = (ends[1], ends[0]) if step < 0 else (ends[0], ends[1])
+        return (inner, (low, high)) if step else None
+    step = step if op == "+" else -step
+    return inner, (None if low is None else low - step, None if high is None else high - step)
 
 
 def or_other(col: Col, column: Column) -> Expr:
