@@ -1,53 +1,12 @@
-"""Faults that the proxy survives fail a test all the same.
-
-An answer that is paid for is given even where its error bars could not be found or it could not be kept: the
-log alone says so, and no test would see it.
-"""
+"""Faults that the proxy survives fail a test all the same: nobody would see them in its answers."""
 
 from __future__ import annotations
 
-import contextlib
-import logging
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator
 
 import pytest
 
-#: Whose records are the long form of an error that the client, or who started the program, is told.
-TOLD = (
-    "dp4sql.backends",
-    "dp4sql.budget.postgres",
-    "dp4sql.catalog",
-    "dp4sql.data",
-    "dp4sql.serving",
-)
-
-
-class Faults(logging.Handler):
-    """The errors in dp4sql's log that nobody is told."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if not record.name.startswith(TOLD):
-            self.texts.append(f"{record.name}: {self.format(record)}")
-
-
-@contextlib.contextmanager
-def watched(expected: Sequence[str] = ()) -> Iterator[None]:
-    """Fails unless the log's errors are those `expected`, given by a part of their text each."""
-    faults, log = Faults(), logging.getLogger("dp4sql")
-    log.addHandler(faults)
-    try:
-        yield
-    finally:
-        log.removeHandler(faults)
-    beside = [text for text in faults.texts if not any(part in text for part in expected)]
-    missing = [part for part in expected if not any(part in text for text in faults.texts)]
-    if beside or missing:
-        missed = [f"it does not say: {part}" for part in missing]
-        pytest.fail("\n".join(["the log tells of other faults:", *beside, *missed]), pytrace=False)
+from tests.faults import watched
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.clients.place import Place
+from tests.faults import watched
 from tests.wire.live import DATABASE
 from tests.wire.secured import PASSWORD, USER, secured
 
@@ -32,10 +33,10 @@ def proxy(folder: Path) -> Iterator[Place]:
         yield Place("127.0.0.1", port, DATABASE, USER, PASSWORD, folder / "root.pem")
     finally:
         process.stdin.close()
-        process.wait(timeout=30)
+        assert process.wait(timeout=30) == 0, "the proxy's faults are in the output"
 
 
 if __name__ == "__main__":
-    with secured(Path(sys.argv[1])) as (running, _):
+    with watched(), secured(Path(sys.argv[1])) as (running, _):
         print(running.port, flush=True)
         sys.stdin.read()
