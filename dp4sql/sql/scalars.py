@@ -64,8 +64,8 @@ def literal(value: object, type: Type, dialect: Dialect) -> str:
 def _number(value: int | Decimal, dialect: Dialect) -> str:
     """Whatever computes with it in double precision must not fail, which it would on the first row that
     comes so far: beyond every double, or nearer to 0 than any, is refused."""
-    size = abs(Fraction(value))
-    if size and not _LEAST <= size <= _MOST:
+    size = Decimal(value).copy_abs()
+    if abs(size.adjusted()) > 300 and size and not _LEAST <= Fraction(size) <= _MOST:
         raise NumberOutOfRange(
             "a number is beyond what double precision holds",
             hint="Numbers here lie between 1e-307 and 1e308, or are 0.",
