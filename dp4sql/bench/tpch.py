@@ -18,6 +18,7 @@ from dp4sql.bench.results import Measured, Results
 from dp4sql.errors import Dp4sqlError
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.labels import PolicySet
+from dp4sql.settled import settled
 
 Tell = Callable[[str], None]
 Load = Callable[[int, int, str], None]
@@ -41,9 +42,10 @@ async def run_tpch(
         with tempfile.TemporaryDirectory() as folder:
             ledger = TimedLedger(f"{folder}/ledger", clock)
             pipeline = Pipeline(policies, TimedBackend(backend, clock), ledger)
-            await pipeline.backend.ping()
-            for query in tpch_queries():
-                await _measure(pipeline, clock, query, runs, results, path, tell)
+            await pipeline.start()
+            with settled():
+                for query in tpch_queries():
+                    await _measure(pipeline, clock, query, runs, results, path, tell)
             await pipeline.close()
     finally:
         await backend.close()

@@ -42,6 +42,8 @@ def add(commands: Commands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import uvloop
+
     from dp4sql.bench.figures import draw, pairs, table
     from dp4sql.bench.report import markdown
     from dp4sql.bench.results import load
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     policies = unlimited(dp4sql.load_policy(policy), epsilon)
     with data(args.engine, args.scale, args.database, folder, _loading) as url:
         progress.clear()
-        asyncio.run(run_tpch(policies, url, args.runs, results, path, _tell))
+        uvloop.run(run_tpch(policies, url, args.runs, results, path, _tell))
         found = asyncio.run(pairs(url, epsilon, args.runs, _tell))
     page = path.with_suffix(".md")
     page.write_text(markdown(results) + table(found))

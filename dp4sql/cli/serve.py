@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -100,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
 async def _served(args: argparse.Namespace) -> None:
     from dp4sql.server import Options
     from dp4sql.serving import Watch, address, proxy, until_stopped
+    from dp4sql.settled import settled
 
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
@@ -131,17 +131,9 @@ async def _served(args: argparse.Namespace) -> None:
                 "  observing: rows are withheld, nothing private is read and nothing charged",
                 flush=True,
             )
-        _settle()
-        await until_stopped(lambda: running.renew(lambda: _read(args)))
+        with settled():
+            await until_stopped(lambda: running.renew(lambda: _read(args)))
     print("stopped")
-
-
-def _settle() -> None:
-    """What is here by now stays: garbage collections do not look at it again, and come less often. They took
-    an eighth of the time of planning."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
 
 
 def _allow_sockets(connections: int) -> None:
