@@ -21,7 +21,7 @@ from dp4sql.pipeline import Pipeline
 from dp4sql.postprocess import Run
 from dp4sql.rows import Released
 from dp4sql.settings import Settings
-from tests.coverage.table import analysts
+from tests.coverage.questions import read
 
 POLICY = Path(__file__).parents[2] / "policies" / "university.yaml"
 
@@ -141,7 +141,7 @@ def test_analysts_queries_have_error_bars_but_for_selections(
         policy=free, database=f"duckdb:///{database}", ledger=tmp_path / "ledger"
     )
     unknown = set()
-    for query in analysts():
+    for query in read("analysts"):
         if query.database == "university":
             released = answer(opened, query.sql)
             for i, column in enumerate(released.columns):
