@@ -57,6 +57,8 @@ def _to_text(arg: Expr, text: str, target: Type, dialect: Dialect) -> str:
     if arg.type.kind == "numeric" and dialect.name == "postgres":
         text = f"ROUND({text}, {arg.type.scale})"
     plain = f"CAST({text} AS {dialect.type_name(Type('text'))})"
+    if dialect.name == "spark" and arg.type.kind == "timestamp with time zone":
+        plain = f"({plain} || '+00')"  # sessions are in UTC
     return plain if target.length is None else f"SUBSTRING({plain}, 1, {target.length})"
 
 

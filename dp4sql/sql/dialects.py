@@ -52,7 +52,7 @@ class Dialect:
             case "timestamp without time zone":
                 return "TIMESTAMP_NTZ" if self.name == "spark" else "TIMESTAMP"
             case "timestamp with time zone":
-                return "TIMESTAMP" if self.name == "spark" else "TIMESTAMPTZ"
+                return "TIMESTAMP_LTZ" if self.name == "spark" else "TIMESTAMPTZ"
             case _:
                 return type.kind.upper()
 

@@ -275,6 +275,10 @@ def _divide_whole(op: str, texts: list[str], dialect: Dialect) -> str:
 def rounding(op: str, args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
     """FLOOR, CEIL, TRUNC, SIGN and ROUND. Postgres rounds doubles to even, decimals away from zero."""
     text, exact = texts[0], args[0].type.kind == "numeric"
+    if op in ("floor", "ceil") and dialect.name == "spark" and width(args[0]) is None:
+        # Spark makes a bigint of it, or fails. Beyond 2^53 there are no fractions.
+        small = f"ABS({text}) < {2**53}"
+        return f"CASE WHEN {small} THEN CAST({op.upper()}({text}) AS DOUBLE) ELSE {text} END"
     if op != "round":
         return f"{op.upper()}({text})"
     if not exact:
