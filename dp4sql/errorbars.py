@@ -72,7 +72,8 @@ def kind(plan: Plan, output: Output) -> Kind:
     """How the half-width of an output is found. Selections (MIN, MAX, percentiles) and what functions in FROM
     release have noise whose effect cannot be told without data."""
     stages = [plan.stages[source.stage] for source in output.sources]
-    if output.type.kind not in NUMBERS or not any(isinstance(s, Release) for s in stages):
+    single = output.type.kind in NUMBERS and not output.type.array
+    if not single or not any(isinstance(s, Release) for s in stages):
         return "exact"
     if not all(_additive(plan, source) for source in output.sources):
         return "unknown"

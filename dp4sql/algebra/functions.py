@@ -27,6 +27,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     **dict.fromkeys(("and", "or", "is null", "is true", "is false", "is distinct"), _LAX),
     **dict.fromkeys(("coalesce", "nullif", "least", "greatest", "concat", "concat_ws"), _LAX),
     "held in": _LAX,
+    "array": _LAX,
     **dict.fromkeys(("not", "=", "<>", "<", "<=", ">", ">=", "like", "ilike", "matches"), _TOTAL),
     **dict.fromkeys(
         ("+", "-", "*", "neg", "abs", "floor", "ceil", "round", "trunc", "sign"), _TOTAL

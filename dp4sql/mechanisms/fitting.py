@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import cast
 
-from dp4sql.algebra.types import FLOATS, INTEGERS, LIMITS, Type, Value
+from dp4sql.algebra.types import FLOATS, INTEGERS, LIMITS, Element, Type, Value
 from dp4sql.errors import NumberOutOfRange
 from dp4sql.mechanisms.measure import decimal
 
@@ -27,6 +29,9 @@ def fit(value: Value, type: Type) -> Value:
     """An engine's value as the Python type of `type`: exact numbers stay exact."""
     if value is None:
         return None
+    if type.array and isinstance(value, list | tuple):
+        single = replace(type, array=False)
+        return tuple(cast(Element, fit(part, single)) for part in value)
     if type.kind == "numeric" and not isinstance(value, Decimal):
         return _meant(value) if isinstance(value, float) else Decimal(str(value))
     if type.kind in INTEGERS:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
 from sqlglot import exp
 
 from dp4sql.algebra.digits import held
-from dp4sql.algebra.expr import Case, Cast, Col, Expr, Lit
+from dp4sql.algebra.expr import Call, Case, Cast, Col, Expr, Lit
 from dp4sql.algebra.nodes import Agg, AggregateFunction
 from dp4sql.algebra.types import (
     BIGINT,
@@ -25,7 +25,7 @@ from dp4sql.algebra.types import (
     Value,
 )
 from dp4sql.errors import DatatypeMismatch, GroupingError, SyntaxError_, Unsupported
-from dp4sql.sql.arrays import is_array
+from dp4sql.sql.arrays import Arrays, is_array
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.operators import WRITTEN
 from dp4sql.sql.parse import position
@@ -45,6 +45,8 @@ SIMPLE: Final[dict[type, AggregateFunction]] = {
     exp.VariancePop: "var_pop",
     exp.Median: "quantile_cont",
 }
+MOST_FRACTIONS: Final = 10
+"""With more, counts of all candidates by a tree would be more accurate than a choice for each."""
 NUMERIC_ONLY: Final = frozenset(
     {"sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "quantile_cont"}
 )
@@ -196,18 +198,31 @@ class Aggregates:
         }
         if type(e.this) not in kinds:
             raise _unsupported(e.this)
-        if is_array(e.this.this):
+        function = kinds[type(e.this)]
+        if not is_array(e.this.this):
+            return self._percentile(e, function, self.inner.lower(e.this.this), condition)
+        fractions = Arrays(self.inner).elements(e.this.this, NUMERIC) or []
+        if not 0 < len(fractions) <= MOST_FRACTIONS:
             raise Unsupported(
-                "percentiles of an array of fractions are not supported",
-                hint="Ask for a column each: PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY x), "
-                "PERCENTILE_CONT(0.75) WITHIN GROUP (ORDER BY x).",
+                f"an array of fractions has 1 to {MOST_FRACTIONS}",
+                hint="Each is chosen with its own share of epsilon: for many, count rows between limits instead, "
+                "as in GROUP BY FLOOR(x / 10).",
                 position=position(e),
             )
-        fraction = self.inner.lower(e.this.this)
+        each = tuple(self._percentile(e, function, f, condition) for f in fractions)
+        return Call("array", each, replace(each[0].type, array=True))
+
+    def _percentile(
+        self,
+        e: exp.WithinGroup,
+        function: AggregateFunction,
+        fraction: Expr,
+        condition: Expr | None,
+    ) -> Expr:
         fraction = fraction.arg if isinstance(fraction, Cast) else fraction
         if (
             not isinstance(fraction, Lit)
-            or not isinstance(fraction.value, (int, Decimal))
+            or not isinstance(fraction.value, (int, float, Decimal))
             or not 0 <= fraction.value <= 1
         ):
             raise Unsupported(
@@ -216,11 +231,10 @@ class Aggregates:
                 position=position(e),
             )
         (item,) = e.expression.expressions
-        value = Decimal(fraction.value)
+        value = Decimal(str(fraction.value))
         if item.args.get("desc"):
             value = 1 - value
         arg = self._argument(item.this, condition)
-        function = kinds[type(e.this)]
         if not is_number(arg.type) and function == "quantile_cont":
             raise DatatypeMismatch(
                 f"function percentile_cont(numeric, {arg.type.kind}) does not exist",

@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from dp4sql.algebra.expr import Call, Expr, In, Lit
+from dp4sql.algebra.expr import Call, Expr, In, Lit, Scalar, children, walk
+from dp4sql.algebra.nodes import (
+    Aggregate,
+    Distinct,
+    Join,
+    Node,
+    Semi,
+    Sort,
+    UnionAll,
+    columns,
+    expressions,
+    inputs,
+    walk_nodes,
+)
 from dp4sql.algebra.types import BOOLEAN, TEXT, UNKNOWN, Type
 from dp4sql.errors import DatatypeMismatch, InvalidText, Unsupported
 from dp4sql.sql.literals import array_items
@@ -56,7 +69,7 @@ class Arrays:
 
     def lower(self, e: exp.Expr, array: exp.Expr, *, every: bool) -> Expr:
         subject = self.ex.lower(e.this)
-        elements = self._elements(array, subject.type)
+        elements = self.elements(array, subject.type)
         if elements is None:
             return Lit(None, BOOLEAN)
         (subject, *elements), _ = self.ex.together([subject, *elements], e, "ANY")
@@ -74,14 +87,14 @@ class Arrays:
             return negated(e, self.ex.like(e, subject, element))
         return self.ex.compare(COMPARISONS[type(e)], subject, element, e)
 
-    def _elements(self, array: exp.Expr, like: Type) -> list[Expr] | None:
+    def elements(self, array: exp.Expr, like: Type) -> list[Expr] | None:
         """None for an array that is NULL."""
         match array:
             case exp.Array():
                 return [self.ex.lower(item) for item in array.expressions]
             case exp.Cast() if is_array(array):
                 type = element_type(array.to)
-                found = self._elements(array.this, type)
+                found = self.elements(array.this, type)
                 return None if found is None else [self.ex.cast(x, type, array) for x in found]
             case exp.Literal() if array.is_string:
                 return self._texts(str(array.this), like, array)
@@ -128,3 +141,37 @@ def refuse(type: Type, at: exp.Expr) -> DatatypeMismatch:
         hint="Write x = ANY ($1), or IN ($1, $2, ...) with a parameter for each value.",
         position=position(at),
     )
+
+
+def check_whole(node: Node) -> None:
+    """Unsupported where an array that is released is part of something else than a row of the answer."""
+    for part in walk_nodes(node):
+        types = {id: type for n in (part, *inputs(part)) for id, type in columns(n)}
+        keys = _compared(part)
+        if any(types[id].array for id in keys if id in types) or any(map(_uses, expressions(part))):
+            raise Unsupported(
+                "an array of percentiles is shown as it is, and nothing is computed from it",
+                hint="Ask for a column each, such as PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY x).",
+            )
+
+
+def _uses(expr: Expr) -> bool:
+    return any(child.type.array for part in walk(expr) for child in _parts(part))
+
+
+def _parts(expr: Expr) -> tuple[Expr, ...]:
+    return (expr,) if isinstance(expr, Scalar) else children(expr)
+
+
+def _compared(node: Node) -> tuple[str, ...]:
+    match node:
+        case Aggregate(keys=keys, aggs=aggs):
+            return (*keys, *(agg.arg for agg in aggs if agg.arg is not None))
+        case Sort(_, order):
+            return tuple(id for id, *_ in order)
+        case Distinct() | UnionAll():
+            return tuple(id for id, _ in columns(node))
+        case Join(pairs=pairs) | Semi(pairs=pairs):
+            return tuple(id for pair in pairs for id in pair)
+        case _:
+            return ()

@@ -32,6 +32,10 @@ class Dialect:
             return f"CAST(X'{value.encode().hex()}' AS STRING)"
         return "'" + value.replace("'", "''") + "'"
 
+    def array(self, items: list[str]) -> str:
+        left, right = ("ARRAY(", ")") if self.name == "spark" else ("ARRAY[", "]")
+        return f"{left}{', '.join(items)}{right}"
+
     @property
     def text(self) -> str:
         return {"duckdb": "VARCHAR", "postgres": "TEXT", "spark": "STRING"}[self.name]

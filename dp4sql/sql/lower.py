@@ -18,7 +18,7 @@ from dp4sql.algebra.schema import Schema
 from dp4sql.algebra.types import INTEGER, TEXT, UNKNOWN, Type, Value
 from dp4sql.errors import SyntaxError_, TooComplex, Unsupported
 from dp4sql.infer.facts import Facts
-from dp4sql.sql.arrays import refuse
+from dp4sql.sql.arrays import check_whole, refuse
 from dp4sql.sql.calls import Call, Signature
 from dp4sql.sql.combined import Combined
 from dp4sql.sql.expressions import Expressions
@@ -58,8 +58,12 @@ def lower(
     a Constant is known only when the SQL is rendered. `now` is what CURRENT_DATE and the like stand for; see
     `dp4sql.sql.moments.fixed`."""
     lowering = Lowering(schema, covered, facts, parameters, signatures or {}, now)
-    lowering.nested = sql.lower().count("select") > 1
+    lowered = sql.lower()
+    lowering.nested = lowered.count("select") > 1
     query = lowering.query(check(parse(sql)), {}, None)
+    if "ntile" in lowered:
+        # PERCENTILE_CONT and QUANTILE may be of an array.
+        check_whole(query.node)
     return Statement(query, lowering.parameter_types(), tuple(lowering.calls))
 
 

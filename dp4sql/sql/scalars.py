@@ -164,6 +164,8 @@ class Scalars:
                 return f"({texts[0]} IS NULL)"
             case "is true" | "is false":
                 return f"({texts[0]} {op.upper()})"
+            case "array":
+                return self.dialect.array(texts)
             case "held in":
                 return texts[0] if self.inside else numbers.held_in(args, texts, self.dialect)
             case "nullif" if _mixed(args):

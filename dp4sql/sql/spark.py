@@ -14,7 +14,16 @@ from dp4sql.algebra.types import INTEGERS
 from dp4sql.errors import Unsupported
 
 LOGIC: Final = ("and", "or", "not", "=", "<>", "<", "<=", ">", ">=", "is distinct", "is null")
-TRUTH: Final = ("is true", "is false", "coalesce", "least", "greatest", "nullif", "held in")
+TRUTH: Final = (
+    "is true",
+    "is false",
+    "coalesce",
+    "least",
+    "greatest",
+    "nullif",
+    "held in",
+    "array",
+)
 NUMBERS: Final = (
     "+",
     "-",

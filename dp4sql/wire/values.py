@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -96,8 +98,8 @@ def type_of(oid: int) -> Type | None:
 def field_of(column: OutputColumn) -> Field:
     # Postgres resolves an output column of type unknown to text.
     kind: Kind = "text" if column.type.kind == "unknown" else column.type.kind
-    oid, size = _OIDS[kind]
-    return Field(column.name, oid, size, _modifier(column.type))
+    size = -1 if column.type.array else _OIDS[kind][1]
+    return Field(column.name, oid_of(replace(column.type, kind=kind)), size, _modifier(column.type))
 
 
 def _modifier(type: Type) -> int:
@@ -121,6 +123,11 @@ def formats_for(codes: tuple[int, ...], count: int, what: str) -> tuple[int, ...
 
 def encoder(type: Type, code: int, zone: datetime.tzinfo = datetime.UTC) -> Encoder:
     """The function that writes non-NULL values of `type` in format `code`."""
+    if type.array:
+        each = encoder(replace(type, array=False), code, zone)
+        if code == TEXT_FORMAT:
+            return lambda values: _array_text(values, each)
+        return lambda values: _array(values, each, _OIDS[type.kind][0])
     if code == TEXT_FORMAT:
         if type.kind == "timestamp with time zone":
             return lambda value: _instant_text(value, zone)
@@ -188,6 +195,30 @@ def _micros(value: datetime.datetime) -> bytes:
 
 def _instant(value: datetime.datetime) -> bytes:
     return _micros(_aware(value).astimezone(datetime.UTC))
+
+
+def _array_text(values: Sequence[Any], each: Encoder) -> bytes:
+    """'{1,NULL,"a b"}'"""
+    return b"{" + b",".join(b"NULL" if v is None else _quoted(each(v)) for v in values) + b"}"
+
+
+def _quoted(text: bytes) -> bytes:
+    if text and text.upper() != b"NULL" and not _SPECIAL.search(text):
+        return text
+    return b'"' + text.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+
+
+_SPECIAL: Final = re.compile(rb'[\s{},"\\]')
+
+
+def _array(values: Sequence[Any], each: Encoder, oid: int) -> bytes:
+    """One dimension, counted from 1; elements as their own binary."""
+    parts = [None if value is None else each(value) for value in values]
+    head = struct.pack("!iiiii", 1, None in parts, oid, len(parts), 1)
+    return head + b"".join(
+        struct.pack("!i", -1) if part is None else struct.pack("!i", len(part)) + part
+        for part in parts
+    )
 
 
 def _plain(value: object) -> bytes:

@@ -67,7 +67,7 @@ STATEMENTS: Final[dict[str, list[str]]] = {
         "SELECT name FROM faculty ORDER BY salary",
         "SELECT MODE() WITHIN GROUP (ORDER BY major) FROM student",
         "SELECT CORR(grade, review) FROM enrollment",
-        "SELECT PERCENTILE_CONT(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY grade) FROM enrollment",
+        "SELECT PERCENTILE_CONT(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY grade) IS NULL FROM enrollment",
         "SELECT QUANTILE_CONT(grade) FROM enrollment",
         "SELECT PERCENTILE_CONT(2) WITHIN GROUP (ORDER BY grade) FROM enrollment",
         "SELECT SUM(eid) FROM enrollment JOIN student USING (uid) WHERE major = 'CS'",

@@ -146,6 +146,42 @@ def test_what_has_no_candidates_says_so(item: str, message: str, hint: str) -> N
     assert hint in (refused.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("item", "type", "values"),
+    [
+        ("PERCENTILE_DISC(ARRAY[0, 1]) WITHIN GROUP (ORDER BY day)", "date[]", (DAY(2021, 3, 1), DAY(2022, 7, 13))),
+        ("QUANTILE_DISC(ward, [1, 0, 0.5])", "text[]", ("c", "Z", "b")),
+        ("PERCENTILE_CONT('{0,1}'::float8[]) WITHIN GROUP (ORDER BY EXTRACT(MONTH FROM day)) FILTER "
+         "(WHERE day < '2021-06-01')", "double precision[]", (3.0, 5.0)),
+    ],
+)  # fmt: skip
+def test_an_array_of_fractions(
+    stays: Pipeline, item: str, type: str, values: tuple[Any, ...]
+) -> None:
+    assert ask(stays, f"{item}, COUNT(*)") == ([type, "bigint"], [values, 7000])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT q + 1 FROM ({}) s",
+        "SELECT MAX(q) FROM ({}) s",
+        "SELECT DISTINCT q FROM ({}) s",
+        "SELECT q FROM ({}) s ORDER BY q",
+        "SELECT q, COUNT(*) FROM ({}) s GROUP BY q",
+        "SELECT q FROM ({}) s UNION SELECT q FROM ({}) s",
+        "SELECT COUNT(*) FROM stay WHERE id > ({})",
+        "SELECT a.q FROM ({}) a JOIN ({}) b ON a.q = b.q",
+        "SELECT CASE WHEN 1 = 1 THEN q END FROM ({}) s",
+    ],
+)
+def test_nothing_is_computed_from_an_array(sql: str) -> None:
+    inner = "SELECT PERCENTILE_CONT(ARRAY[0.5]) WITHIN GROUP (ORDER BY EXTRACT(DAY FROM day)) AS q FROM stay"
+    with pytest.raises(Dp4sqlError) as refused:
+        dp4sql.explain(POLICY, sql.replace("{}", inner))
+    assert refused.value.sqlstate in ("0A000", "42804", "42883")
+
+
 def test_the_notice_says_how_far_it_may_be_off() -> None:
     """By the price alone: how many rows there are, it does not know."""
 

@@ -48,9 +48,8 @@ def test_a_spelling_is_what_postgres_writes(spelling: str, written: str) -> None
 @pytest.mark.parametrize(
     ("aggregate", "hint"),
     [
-        ("PERCENTILE_CONT(ARRAY[0.25, 0.5]) WITHIN GROUP (ORDER BY grade)", "a column each"),
-        ("PERCENTILE_CONT('{0.2,0.5}'::float[]) WITHIN GROUP (ORDER BY grade)", "a column each"),
-        ("QUANTILE_CONT(grade, [0.25, 0.5])", "a column each"),
+        ("PERCENTILE_CONT(ARRAY[0.5]) WITHIN GROUP (ORDER BY grade) + 1", "a column each"),
+        ("PERCENTILE_CONT(ARRAY[]::float8[]) WITHIN GROUP (ORDER BY grade)", "share of epsilon"),
         ("MODE() WITHIN GROUP (ORDER BY grade)", "ORDER BY 2 DESC LIMIT 1"),
         ("MODE(grade)", "ORDER BY 2 DESC LIMIT 1"),
         ("CORR(grade, review)", "STDDEV_POP(x)"),
@@ -62,6 +61,20 @@ def test_what_has_no_private_form_says_what_to_ask(aggregate: str, hint: str) ->
         measured(aggregate)
     assert refused.value.sqlstate == "0A000"
     assert hint in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        "PERCENTILE_CONT(ARRAY[0.25, 0.5]) WITHIN GROUP (ORDER BY grade)",
+        "PERCENTILE_CONT('{0.25,0.5}'::float[]) WITHIN GROUP (ORDER BY grade)",
+        "QUANTILE_CONT(grade, [0.25, 0.5])",
+    ],
+)
+def test_an_array_measures_what_a_column_each_does(array: str) -> None:
+    of_array, _ = measured(array)
+    single, _ = measured("QUANTILE_CONT(grade, 0.25) AS y, QUANTILE_CONT(grade, 0.5)")
+    assert [a.measurements for a in of_array] == [a.measurements for a in single]
 
 
 @pytest.mark.parametrize("aggregate", ["QUANTILE_CONT(grade)", "EVERY()", "APPROX_MEDIAN(1, 2)"])

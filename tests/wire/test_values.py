@@ -249,3 +249,34 @@ def test_arrays_as_binary() -> None:
 def test_the_oids_of_arrays_are_those_of_postgres() -> None:
     assert values.oid_of(INTEGERS) == 1007
     assert values.type_of(1009) == TEXTS
+
+
+ARRAYS = [
+    (t.DOUBLE, (0.5, None, -3.0), b"{0.5,NULL,-3}"),
+    (t.NUMERIC, (Decimal("1.50"),), b"{1.50}"),
+    (t.DATE, (dt.date(2024, 2, 29), dt.date(1999, 1, 1)), b"{2024-02-29,1999-01-01}"),
+    (t.TIMESTAMP, (dt.datetime(2024, 2, 29, 1, 2, 3),), b'{"2024-02-29 01:02:03"}'),
+    (
+        t.TEXT,
+        ("a b", "null", "", 'q"\\', "x,{y}", "é"),
+        b'{"a b","null","","q\\"\\\\","x,{y}",\xc3\xa9}',
+    ),
+    (t.BIGINT, (), b"{}"),
+]
+
+
+@pytest.mark.parametrize(("element", "array", "shown"), ARRAYS)
+def test_arrays_are_written_as_postgres_writes_them(
+    element: t.Type, array: tuple[t.Value, ...], shown: bytes
+) -> None:
+    kind = t.Type(element.kind, array=True)
+    assert values.encoder(kind, 0)(array) == shown
+    for code in (0, 1):
+        assert decode(kind, code, values.encoder(kind, code)(array)) == array
+    field = values.field_of(OutputColumn("q", kind))
+    assert (field.oid, field.size) == (values.oid_of(kind), -1)
+
+
+def test_an_array_in_binary() -> None:
+    sent = values.encoder(t.Type("integer", array=True), 1)((7, None))
+    assert sent.hex() == "00000001000000010000001700000002000000010000000400000007ffffffff"
