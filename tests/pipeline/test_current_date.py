@@ -46,6 +46,16 @@ def test_what_is_kept_is_that_of_the_day(loud: Pipeline) -> None:
     assert spent(loud) == 2 * charged
 
 
+def test_a_month_of_the_moment_is_a_repeat_until_it_ends(loud: Pipeline) -> None:
+    sql = "SELECT COUNT(*) FROM enrollment WHERE grade > EXTRACT(MONTH FROM DATE_TRUNC('month', NOW()))"
+    ask(loud, sql, LATE)
+    charged = spent(loud)
+    ask(loud, sql, LATE + datetime.timedelta(days=2, seconds=7))
+    assert spent(loud) == charged
+    ask(loud, sql, LATE + datetime.timedelta(days=30))
+    assert spent(loud) == 2 * charged
+
+
 def test_the_clock_of_the_session_decides(loud: Pipeline) -> None:
     sql = "SELECT CURRENT_DATE, NOW()::date, DATE_TRUNC('month', NOW()) = '2024-03-01', COUNT(*) FROM section"
     day = datetime.date(2024, 3, 9)
