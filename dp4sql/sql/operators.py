@@ -109,7 +109,9 @@ REWRITES: Final[Mapping[type[exp.Expr], str]] = {
 WRITTEN: Final[Mapping[str, str]] = {
     "rand": "random()",
     "regexp_like": "~ (regular expression match)",
-    "pad": "lpad and rpad",
+    "regexp_replace": "regexp_replace",
+    "unix_to_time": "to_timestamp",
+    "decode_case": "decode",
     "group_concat": "string_agg",
     "int_div": "div",
     "bitwise_and": "&",

@@ -102,6 +102,12 @@ class TextCalls:
     def _substring(self, e: exp.Substring) -> Expr:
         text = self._text(e.this, "substring")
         start, length = e.args.get("start"), e.args.get("length")
+        if isinstance(start, exp.Literal) and start.is_string and not start.name.isdigit():
+            raise Unsupported(
+                "SUBSTRING with a regular expression is not supported",
+                hint="SUBSTRING(x FROM 2 FOR 3) takes by place, SPLIT_PART(x, '-', 1) by a delimiter.",
+                position=position(start) or position(e),
+            )
         first = self.calls.whole(start) if start is not None else Lit(1, INTEGER)
         if length is None:
             return Call("substring", (text, first), TEXT)

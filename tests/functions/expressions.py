@@ -197,7 +197,8 @@ to_char(day, 'mOn') | extract(epoch from ts)::text | t ~ w | t ~ 'a{2}{3}' | t ~
 initcap(t)
 split_part(t, w, 1) | split_part(t, ' ', 0) | split_part(t, '', 1) | lpad(t, i) | lpad(t, 100000, 'x')
 repeat(t, 3) | translate(t, w, 'x')
-chr(i) | chr(0) | ts - tz | age(day, day2) | age(day, day2) > interval '1 year' | i * interval '1 day'
+substring(t from 'o.*') | regexp_replace(t, 'o', 'x') | chr(i) | chr(0) | ts - tz | age(day, day2)
+age(day, day2) > interval '1 year' | i * interval '1 day'
 day + i * interval '1 month'
 ts + i * interval '1 day' | extract(hour from ts - tz) | to_date(t, 'YYYY') | make_date(2023, 2, 29)
 ts at time zone 'Europe/Berlin'
