@@ -12,6 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from dp4sql.errors import SyntaxError_, Unsupported
+from dp4sql.sql.aggregates import is_aggregate
 from dp4sql.sql.names import fold, output_name
 from dp4sql.sql.parse import position
 
@@ -159,15 +160,13 @@ def _all() -> exp.Expr:
 
 
 def _without(e: exp.Expr, absent: Sequence[exp.Expr]) -> exp.Expr:
-    """`e` with NULL for the absent keys, except in what aggregates take, and GROUPING as a number."""
+    """`e` with NULL for the absent keys, except in what aggregates take (FILTER too), and GROUPING as a number."""
     if isinstance(e, exp.Grouping):
         bits = [str(int(key in absent)) for key in e.expressions]
         return exp.Literal.number(int("".join(bits), 2))
     if e in absent:
         return Absent(this=e)
-    if isinstance(e, exp.Query | exp.AggFunc | exp.WithinGroup) and not isinstance(
-        e.parent, exp.Window
-    ):
+    if isinstance(e, exp.Query) or is_aggregate(e):
         return e
     for name, value in list(e.args.items()):
         if isinstance(value, exp.Expr):

@@ -47,6 +47,8 @@ QUERIES = {
                                WHERE grade > 50 GROUP BY 1""",
     "rollup": """SELECT COALESCE(major, 'all') AS m, GROUPING(major) AS g, COUNT(*) AS n FROM student
                  GROUP BY ROLLUP (major)""",
+    "rollup of a key that aggregates read": """SELECT major, COUNT(*) FILTER (WHERE major = 'CS') AS cs,
+                 COUNT_IF(major <> 'CS') AS others, COUNT(*) AS n FROM student GROUP BY ROLLUP (major)""",
     "grouping sets": """SELECT major, review, GROUPING(major, review) AS g, COUNT(*) AS n, AVG(grade) AS mean
                         FROM student JOIN enrollment USING (uid)
                         GROUP BY GROUPING SETS ((major), (review), ()) HAVING COUNT(*) > 0""",
