@@ -130,9 +130,12 @@ def test_two_processes_of_eight_clients_never_overspend(where: Where) -> None:
     workers = [context.Process(target=_attempts, args=(where, 125, out)) for _ in range(2)]
     for worker in workers:
         worker.start()
-    passed = sum(out.get(timeout=60) for _ in workers)
-    for worker in workers:
-        worker.join()
+    try:
+        passed = sum(out.get(timeout=300) for _ in workers)
+    finally:
+        for worker in workers:
+            worker.terminate()
+            worker.join()
     ledger = Ledger(where)
     assert passed == 70
     assert ledger.spent("db", "student", "student") == 10
