@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import asyncpg
 import duckdb
+import numpy as np
 import pytest
 
 import dp4sql
@@ -219,16 +221,16 @@ def test_no_value_moves_a_choice_beyond_its_bound(
             assert sorted(map(tuple, others), key=str) == rows, EXTREMES[world]
             seen.append({scale: scored(rank, rows, scale) for scale in (0, 3)})
         for scale in (0, 3):
-            moved = max(apart(a[scale], b[scale]) for a in seen for b in seen)
+            moved = max(apart(a[scale], b[scale]) for a, b in combinations(seen, 2))
             assert moved * 2 <= measurement.bounds["all"]
 
 
-def scored(rank: Rank, rows: list[tuple[Any, ...]], scale: int) -> dict[Any, list[int]]:
+def scored(rank: Rank, rows: list[tuple[Any, ...]], scale: int) -> dict[Any, np.ndarray]:
     bins: dict[Any, list[int]] = {key: [0] * rank.grid.candidates for key in (True, False, None, 1)}
     for *key, place, n in rows:
         bins[key[0] if key else 1][place] += n
-    return {key: scores(rank, column, Fraction(scale)) for key, column in bins.items()}
+    return {key: np.array(scores(rank, column, Fraction(scale))) for key, column in bins.items()}
 
 
-def apart(a: dict[Any, list[int]], b: dict[Any, list[int]]) -> int:
-    return sum(max(abs(x - y) for x, y in zip(a[k], b[k], strict=True)) for k in a)
+def apart(a: dict[Any, np.ndarray], b: dict[Any, np.ndarray]) -> int:
+    return sum(int(np.abs(a[k] - b[k]).max()) for k in a)
