@@ -33,6 +33,7 @@ MeasurementKind = Literal[
     "sum_squares",
     "rank",
 ]
+FINEST_SHARE: Final = 10_000
 CHOICES: Final = frozenset({"min", "max", "quantile_cont", "quantile_disc"})
 """Aggregates that choose a value."""
 
@@ -148,6 +149,8 @@ def rank(
         assert high is not None
         grid = ranks.numbers(low, high, unit or step_of(columns[agg.arg].type, low, high))
     share = Fraction(agg.fraction or 0)  # type: ignore[arg-type]
+    # Scores are multiples of its denominator, and have 64 bits.
+    share = share.limit_denominator(FINEST_SHARE)
     if agg.function in ("min", "max") or share in (0, 1):
         target: Literal["min", "max"] = "max" if agg.function == "max" or share == 1 else "min"
         found = Rank(grid, 0, 1, target)

@@ -208,3 +208,23 @@ def test_a_key_is_one_row_where_its_values_are_told_apart_alone(sql: str, bound:
         connection.execute(f"INSERT INTO big SELECT {BIG} + i, {BIG} + i FROM range(-50, 50) x(i)")
         (read,) = explanation.reads
         assert 1 <= connection.execute(read).fetchall()[0][0] <= bound
+
+
+@pytest.mark.parametrize("share", ["0.1234567890123456789012345678", "0.00000000000000000001"])
+def test_a_share_of_many_digits_has_scores_of_64_bits(share: str) -> None:
+    """Scores beyond are cut to the end of the range, and no candidate is better than another."""
+    policy = dp4sql.load_policy(
+        {
+            "dp4sql": 1,
+            "tables": {
+                "t": {
+                    "key": ["id"],
+                    "columns": {"id": "integer", "x": {"type": "integer", "range": [0, 9]}},
+                }
+            },
+            "policies": {"p": {"entity": "t", "epsilon": 1, "labels": {"t": "del"}}},
+        }
+    )
+    sql = f"SELECT PERCENTILE_CONT({share}) WITHIN GROUP (ORDER BY x) FROM t"
+    (found,) = dp4sql.explain(policy, sql).aggregates
+    assert found.measurements[0].bounds["p"] <= 2 * 10_000
