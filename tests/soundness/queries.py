@@ -39,6 +39,7 @@ Aggregate = Literal[
     "max",
     "percentile",
 ]
+DATED = "MIN, MAX or a percentile of a date"
 TAGS: Mapping[Aggregate, str] = {
     "count_star": "COUNT(*)",
     "count_distinct": "COUNT(DISTINCT x)",
@@ -198,7 +199,7 @@ def _aggregates(
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         function, argument = rng.choice(AGGREGATES)(rng, expressions, block)
         dated = function in CHOICES and argument in days(block.scope)
-        tags.add(TAGS.get(function, f"{function.upper()}({'date' if dated else 'x'})"))
+        tags.add(DATED if dated else TAGS.get(function, f"{function.upper()}(x)"))
         only = expressions.predicate(block.scope) if rng.random() < 0.05 else ""
         if only:
             tags.add("FILTER")
