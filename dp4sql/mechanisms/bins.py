@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dp4sql.algebra.digits import width
 from dp4sql.algebra.expr import Col, Expr, reads, rewrite
 from dp4sql.algebra.nodes import (
     Aggregate,
@@ -36,8 +37,10 @@ from dp4sql.mechanisms.origin import Origin, origin
 from dp4sql.mechanisms.refusals import no_bins
 from dp4sql.mechanisms.steps import grain, is_stepped, narrowed, stepped
 from dp4sql.mechanisms.values import (
+    DIGITS,
     MAX_SERIES,
     constants_of,
+    is_short,
     or_null,
     or_other,
     rows_of,
@@ -79,6 +82,7 @@ class BinFinder:
         outputs: list[tuple[str, Expr]] = []
         for key in self.node.keys:
             outputs.append((key, self._key(key)))
+            self._tell_apart(key, outputs[-1][1])
         public = self._public_tree()
         trees = ([public] if public is not None else []) + self.trees
         seen = frozenset().union(*(ids(tree) for tree in trees)) if trees else frozenset()
@@ -137,6 +141,19 @@ class BinFinder:
         if finite is not None:
             return finite
         raise self._none(key, expr)
+
+    def _tell_apart(self, key: str, found: Expr) -> None:
+        """Bins are exact numbers. A key in double precision could be equal to two of them."""
+        expr = self.names[key]
+        stored = isinstance(expr, Col) and self.leaves.source(expr.id) is not None
+        if expr.type.kind != "numeric" or stored or width(expr) is not None:
+            return
+        if not all(is_short(tree) for tree in self.trees if ids(tree) & reads(found)):
+            raise NoBins(
+                f"GROUP BY of numbers of more than {DIGITS} digits in double precision has no bins: some are equal",
+                hint="Cast it, as in x::bigint or x::numeric(18, 2).",
+                position=self._at(key),
+            )
 
     def _values(self, key: str, values: tuple[Value, ...], type: Type) -> Expr:
         id = f"bin:{key}"

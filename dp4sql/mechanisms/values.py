@@ -13,6 +13,8 @@ from dp4sql.algebra.schema import Column
 from dp4sql.algebra.types import BOOLEAN, INTEGERS, Type, Value
 
 MAX_SERIES = 1_000_000
+DIGITS = 15
+"""Numbers of so many digits differ in double precision, too."""
 
 
 def rows_of(id: str, type: Type, values: tuple[Value, ...], nullable: bool = False) -> Node:
@@ -52,6 +54,24 @@ def size(tree: Node) -> int:
             return size(left) + size(right)
         case _:
             return 1
+
+
+def is_short(tree: Node) -> bool:
+    """Whether all numbers of a list or a series have `DIGITS` digits at most."""
+    match tree:
+        case Values(_, rows):
+            return all(_digits(value) <= DIGITS for row in rows for value in row)
+        case Series(first=first, last=last):
+            return max(abs(first), abs(last)) <= 10**DIGITS
+        case UnionAll(left, right):
+            return is_short(left) and is_short(right)
+        case _:
+            return True
+
+
+def _digits(value: Value) -> int:
+    known = isinstance(value, int | Decimal) and Decimal(value).is_finite()
+    return len(Decimal(value).normalize().as_tuple().digits) if known else 0  # type: ignore[arg-type]
 
 
 Span: TypeAlias = tuple[Fraction | None, Fraction | None]
