@@ -7,8 +7,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dp4sql.algebra.expr import Call, Case, Cast, Col, Constant, Expr, Lit, children, walk
-from dp4sql.algebra.nodes import Node, Project, UnionAll, columns, expressions, inputs, walk_nodes
+from dp4sql.algebra.expr import Call, Case, Cast, Col, Constant, Expr, Lit, Over, children, walk
+from dp4sql.algebra.nodes import (
+    Aggregate,
+    Node,
+    Project,
+    UnionAll,
+    Values,
+    columns,
+    expressions,
+    inputs,
+    walk_nodes,
+)
 from dp4sql.algebra.types import TEXTS, Type
 from dp4sql.errors import TooComplex
 
@@ -44,6 +54,12 @@ def _lengths(node: Node) -> dict[str, int]:
         case UnionAll(_, _, outputs, left, right):
             sides = zip(outputs, left, right, strict=True)
             return {id: max(below[a], below[b]) for (id, _), a, b in sides}
+        case Aggregate(aggs=aggs):
+            texts = {a.id: below[a.arg] for a in aggs if a.arg is not None and a.type.kind in TEXTS}
+            return {id: (below | texts).get(id, SHORT) for id, _ in columns(node)}
+        case Values(own, rows):
+            longest = max((len(v) for row in rows for v in row if isinstance(v, str)), default=0)
+            return {id: max(longest, _of(type)) for id, type in own}
         case _:
             return {id: below.get(id, _of(type)) for id, type in columns(node)}
 
@@ -81,7 +97,7 @@ def _length(expr: Expr, parts: list[int], below: Lengths) -> int:
             return sum(parts[1:]) + parts[0] * len(args)
         case Call("lpad" | "rpad", (_, Lit(int() as size), _)):
             return size
-        case Call() | Case() | Cast():
+        case Call() | Case() | Cast() | Over():
             return max(parts, default=SHORT)
         case _:
             return SHORT

@@ -62,7 +62,7 @@ def is_short(tree: Node) -> bool:
         case Values(_, rows):
             return all(_digits(value) <= DIGITS for row in rows for value in row)
         case Series(first=first, last=last):
-            return max(abs(first), abs(last)) <= 10**DIGITS
+            return all(len(str(abs(end))) <= DIGITS for end in (first, last))
         case UnionAll(left, right):
             return is_short(left) and is_short(right)
         case _:

@@ -25,8 +25,11 @@ COLUMNS: dict[str, tuple[Any, str]] = {
 POLICY = dp4sql.load_policy(
     {
         "dp4sql": 1,
-        "tables": {"t": {"key": ["id"], "columns": {c: type for c, (type, _) in COLUMNS.items()}}},
-        "policies": {"p": {"entity": "t", "epsilon": 1, "labels": {"t": "del"}}},
+        "tables": {
+            "t": {"key": ["id"], "columns": {c: type for c, (type, _) in COLUMNS.items()}},
+            "w": {"key": ["name"], "columns": {"name": "text", "note": "text"}},
+        },
+        "policies": {"p": {"entity": "t", "epsilon": 1, "labels": {"t": "del", "w": "pub"}}},
     }
 )
 CALM = [(id, 1, 1, 1, 1, 1, "x") for id in (1, 2, 3)]
@@ -93,6 +96,7 @@ REFUSED = [
 LONG = "REPLACE(REPLACE(CASE WHEN i = 1 THEN 'x' ELSE '' END, 'x', '{0}'), 'x', '{0}')".format(
     "x" * 400
 )
+GROWN = f"REPLACE({{}}, 'x', '{'x' * 90}')"
 SEALED = "(SELECT DISTINCT id, s || s || s || s || s || s || s || s || s || s || s AS s FROM {}) q"
 
 
@@ -102,6 +106,13 @@ SEALED = "(SELECT DISTINCT id, s || s || s || s || s || s || s || s || s || s ||
         f"SELECT COUNT(*) FROM t WHERE {LONG} = 'y'",
         f"SELECT COUNT(*) FROM {SEALED.format(SEALED.format('t'))} WHERE s || s = 'y'",
         "SELECT COUNT(*) FROM t WHERE REPLACE(s, 'x', s) = 'y'",
+        # Through an aggregate, a list of values, a window over public rows.
+        f"SELECT COUNT(*) FROM (SELECT i, {GROWN.format('MAX(s)')} AS s FROM "
+        f"(SELECT i, {GROWN.format('s')} AS s FROM t) q GROUP BY i) r WHERE s = 'y'",
+        f"SELECT COUNT(*) FROM t JOIN (VALUES (1, '{'x' * 5000}')) v (i, x) USING (i) "
+        f"WHERE {GROWN.format('x')} = 'y'",
+        f"SELECT COUNT(*) FROM t JOIN (SELECT name, LAG({GROWN.format('note')}) OVER (ORDER BY name) AS x "
+        f"FROM w) v ON s = name WHERE {GROWN.format('x')} = 'y'",
     ],
 )
 def test_no_text_grows_beyond_what_engines_hold(sql: str) -> None:
