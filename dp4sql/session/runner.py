@@ -8,7 +8,7 @@ from typing import Final, assert_never
 
 from dp4sql.algebra.types import TEXT
 from dp4sql.catalog.lexer import Statement
-from dp4sql.errors import FailedTransaction, NoTransaction, SyntaxError_
+from dp4sql.errors import FailedTransaction, NoTransaction, StalePlan, SyntaxError_
 from dp4sql.rows import OutputColumn, Released
 from dp4sql.session import commands as c
 from dp4sql.session.answers import Answers
@@ -212,6 +212,7 @@ class Runner:
                 f'wrong number of parameters for prepared statement "{command.name}"',
                 detail=f"Expected {wanted} parameters but got {given}.",
             )
+        _check_formats(formats, prepared)
         values = tuple(None if text is None else text.encode() for text in command.arguments)
         return await self.run(prepared, Arguments(values, (0,) * given), formats)
 
@@ -237,6 +238,7 @@ class Runner:
 
     async def _fetch(self, command: c.Fetch, formats: tuple[int, ...]) -> Result:
         portal = self.names.portal(command.cursor, "cursor")
+        _check_formats(formats, portal.prepared)
         fields = portal.prepared.fields or ()
         codes = formats or (0,) * len(fields)
         result = await self.result(portal, codes)
@@ -259,6 +261,12 @@ class Runner:
 #: From this size on an answer is counted against what a session may keep.
 _LARGE: Final = 1 << 16
 _PLAN: Final = fields_of((OutputColumn("QUERY PLAN", TEXT),))
+
+
+def _check_formats(formats: tuple[int, ...], prepared: Prepared) -> None:
+    """What is named may be another statement than it was when its columns were given formats."""
+    if formats and len(formats) != len(prepared.fields or ()):
+        raise StalePlan("cached plan must not change result type", hint="Bind the statement again.")
 
 
 def _shown(name: str) -> OutputColumn:

@@ -138,6 +138,24 @@ def test_a_private_cursor_shows_one_release(raw: Raw) -> None:
     ask(raw, "ROLLBACK")
 
 
+def test_what_was_named_anew_after_it_was_bound_is_refused_before_it_is_charged(raw: Raw) -> None:
+    two, one = "SELECT count(*), count(name) FROM student", "SELECT count(*) FROM student"
+    spent = "SELECT spent FROM dp4sql.budget WHERE policy = 'student'"
+    ask(raw, f"BEGIN; PREPARE p AS {two}; DECLARE c CURSOR FOR {two}")
+    before = ask(raw, spent).rows
+    for run in ("EXECUTE p", "FETCH ALL FROM c"):
+        raw.send(parse(run, name=run), bind(statement=run, portal=run, results=(0, 1)), SYNC)
+        raw.until("Z")
+    ask(raw, f"DEALLOCATE p; CLOSE c; PREPARE p AS {one} WHERE uid < 7; SAVEPOINT s")
+    ask(raw, f"DECLARE c CURSOR FOR {one} WHERE uid < 8")
+    for run in ("EXECUTE p", "FETCH ALL FROM c"):
+        raw.send(execute(portal=run), SYNC)
+        assert reply(raw.until("Z")).state == "0A000"
+        ask(raw, "ROLLBACK TO s")
+    assert ask(raw, spent).rows == before
+    ask(raw, "ROLLBACK")
+
+
 def test_closing_a_portal_or_statement_that_is_not_there_is_no_error(raw: Raw) -> None:
     raw.send(
         b"C" + (10).to_bytes(4, "big") + b"Pnone\0",
