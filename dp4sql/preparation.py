@@ -21,7 +21,12 @@ from dp4sql.mechanisms.explain import Explanation, derivation_hash, explanation
 from dp4sql.mechanisms.functions import FUNCTIONS, SIGNATURES
 from dp4sql.mechanisms.gathered import bin_notices
 from dp4sql.mechanisms.lineage import Output, outputs
-from dp4sql.mechanisms.notices import clamp_notices, epsilon_notices, noise_notices
+from dp4sql.mechanisms.notices import (
+    arguments,
+    clamp_notices,
+    epsilon_notices,
+    noise_notices,
+)
 from dp4sql.mechanisms.plan import Planner
 from dp4sql.mechanisms.reading import read_sql
 from dp4sql.mechanisms.split import weights
@@ -189,7 +194,7 @@ def explained(
     found = explanation(plan, cost, tuple(filter(None, reads)), tuple(chain(*calls)))
     bars = errorbars.described(plan, prepared.outputs, settings)
     rho = frozenset(p.name for p in policies.policies if p.accountant == "zcdp")
-    remarks = tuple(bin_notices(plan, cost))
+    remarks = (*dict.fromkeys(arguments(plan)), *bin_notices(plan, cost))
     return replace(found, error_columns=bars, concentrated=rho, remarks=remarks)
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
+from dp4sql.algebra.expr import Col
+from dp4sql.algebra.nodes import argument
 from dp4sql.mechanisms.explain import MeasurementReport, noise, report, short
 from dp4sql.mechanisms.measure import Column
 from dp4sql.mechanisms.stages import Plan, Price, Release
 from dp4sql.policy.labels import PolicySet
 from dp4sql.settings import Settings
+
+MOST_SHOWN: Final = 100
+"""Characters of an aggregate in a notice."""
 
 
 def noise_notices(plan: Plan, cost: Price) -> tuple[str, ...]:
@@ -50,15 +56,27 @@ def _decided(function: str, r: MeasurementReport) -> str:
 
 
 def _shown(names: Sequence[str | None], column: Column, r: MeasurementReport) -> str:
-    """The output columns, or what an aggregate that is in none of them measures."""
+    """The output columns, or an aggregate that is in none of them, as the statement writes it."""
     known = list(dict.fromkeys(name for name in names if name is not None))
     if not known:
-        return r.sql
+        known = [brief(column.agg.text) or r.sql]
     if len(column.measurements) == 1:
         return known[0]
     whose = "its" if len(known) == 1 else "their"
     listed = f"{', '.join(known[:-1])} and {known[-1]}" if len(known) > 1 else known[0]
     return f"{listed}, {whose} {r.kind.replace('_', ' of ')}"
+
+
+def brief(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
+
+
+def arguments(plan: Plan) -> Iterator[str]:
+    """What the names stand for that computed arguments of aggregates have in derivations."""
+    for _, release in plan.releases():
+        for agg in (column.agg for column in release.built):
+            if agg.arg is not None and not isinstance(argument(release.node, agg), Col):
+                yield f"{agg.arg}: what is computed in {brief(agg.text)}"
 
 
 def clamp_notices(plan: Plan, settings: Settings) -> tuple[str, ...]:

@@ -187,3 +187,10 @@ def test_conditions_on_windows_come_after_them(pipeline: Pipeline) -> None:
     assert abs(int(total) - university.STUDENTS) < 200  # type: ignore[call-overload]
     ((last,),) = answer(pipeline, f"SELECT MAX(place) FROM ({inner}) AS t").rows
     assert last == 8
+
+
+def test_notices_and_explain_name_aggregates_as_they_were_written(pipeline: Pipeline) -> None:
+    sql = "SELECT 2 * COUNT(*) FILTER (WHERE grade > 50) / COUNT(grade) AS share FROM enrollment"
+    written = "COUNT(*) FILTER(WHERE grade > 50)"
+    assert f"{written}: noise scale 12, 95 % within +-36" in answer(pipeline, sql).notices
+    assert f"arg: what is computed in {written}" in pipeline.explain(sql).splitlines()
