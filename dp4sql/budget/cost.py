@@ -56,6 +56,9 @@ def amount(charge: Charge) -> str:
 
 @lru_cache(maxsize=4096)
 def show(number: Fraction) -> str:
-    """A short decimal for people: exact where four digits suffice, else marked with ~."""
-    short = f"{float(number):.4f}".rstrip("0").rstrip(".")
+    """A short decimal for people: exact where four digits suffice, else marked with ~. Smaller amounts have
+    the digits that it takes to tell them from nothing."""
+    size = float(number)
+    digits = next((n for n in range(4, 13) if abs(size) >= 10**-n), 4)
+    short = f"{size:.{digits}f}".rstrip("0").rstrip(".")
     return short if Fraction(short) == number else f"~{short}"
