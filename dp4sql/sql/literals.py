@@ -84,8 +84,8 @@ def array_items(text: str) -> list[str | None]:
 
 
 _EXAMPLES = {
-    "date": "Dates are written '1995-03-15'.",
-    "timestamp without time zone": "Timestamps are written '1995-03-15 10:30:00'.",
+    "date": "Dates are written '1995-03-15'; today is CURRENT_DATE.",
+    "timestamp without time zone": "Timestamps are written '1995-03-15 10:30:00'; now is CURRENT_TIMESTAMP.",
     "interval": "Intervals are written '3 months', '1 year 2 days' or '90 days'.",
 }
 
