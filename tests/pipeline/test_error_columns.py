@@ -216,7 +216,7 @@ def test_the_truth_lies_within_in_about_95_of_100_rows(survey: Pipeline, value: 
 
 def noticed(pipeline: Pipeline, sql: str) -> list[float]:
     """The half-widths that notices tell of."""
-    notices = asyncio.run(pipeline.query(sql, settings=Settings(reuse="off"))).notices
+    notices = asyncio.run(pipeline.query(sql)).notices
     found = [re.search(r"95 % within about \+-(\S+) \(simulated", text) for text in notices]
     return [float(match[1]) for match in found if match]
 
@@ -234,7 +234,8 @@ def noticed(pipeline: Pipeline, sql: str) -> list[float]:
 def test_arithmetic_on_arrays_tells_what_the_engine_tells(
     survey: Pipeline, sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Medians over at least 30 rows of quantiles of at least 500 draws: two of them differ by 3 %, mostly."""
+    """Of one release, which is shown twice. Medians over at least 30 rows of quantiles of at least 500 draws:
+    two of them differ by 3 %, mostly."""
     replicated: list[object] = []
     combined = Answer._combined
 
