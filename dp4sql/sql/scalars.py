@@ -235,6 +235,8 @@ class Scalars:
                 return texts.substring(args, texts_)
             case "position":
                 return texts.position(texts_, self.dialect)
+            case "reverse":
+                return texts.backwards(texts_[0], self.dialect)
             case "split_part":
                 return texts.split_part(args, texts_, self.dialect)
             case "left" | "right":

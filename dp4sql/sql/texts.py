@@ -9,7 +9,7 @@ from dp4sql.errors import Unsupported
 from dp4sql.sql.dialects import Dialect
 
 ALIKE: Final = frozenset(
-    {"lower", "upper", "length", "reverse", "trim", "ltrim", "rtrim"}
+    {"lower", "upper", "length", "trim", "ltrim", "rtrim"}
     | {"replace", "starts_with", "lpad", "rpad", "translate", "ascii"}
 )
 """What every engine calls by the same name, with the same meaning."""
@@ -93,6 +93,15 @@ def place(arg: Expr, text: str) -> str:
         return str(max(-FAR, min(FAR, arg.value)))
     far = f"WHEN {text} < -{FAR} THEN -{FAR} WHEN {text} > {FAR} THEN {FAR}"
     return f"CASE {far} ELSE CAST({text} AS INTEGER) END"
+
+
+def backwards(text: str, dialect: Dialect) -> str:
+    """REVERSE. DuckDB's own keeps an accent behind its letter: here a control character parts the two first."""
+    if dialect.name != "duckdb":
+        return f"REVERSE({text})"
+    mark = chr(1)
+    parted = f"REGEXP_REPLACE({text}, '(.)', '\\1{mark}', 'gs')"
+    return f"REGEXP_REPLACE(REVERSE({parted}), '{mark}(.)', '\\1', 'gs')"
 
 
 def position(texts: list[str], dialect: Dialect) -> str:

@@ -89,7 +89,7 @@ case when f then i else n end | case when f then i else d end | case t when '42'
 case when i > 0 then c else 'zz' end | case when f then day end
 t || w | t || i | i || t | t || NULL | c || c | v || c | t || n | t || f | t || day | n * m || t
 lower(t) | upper(t) | length(t) | char_length(t) | character_length(t) | length(c) | length(v) | reverse(t)
-lower(c) | upper(v) | reverse(c)
+lower(c) | upper(v) | reverse(c) | reverse(concat(t, 'éx🇩🇪'))
 substring(t from 2 for 3) | substring(t, 2) | substr(t, 2, 2) | substring(t from 0 for 3)
 substring(t from -2 for 5) | substring(t, i) | substring(c from 1 for 2) | substring(t from 1 for 0)
 substring(t from j for 2) | substring(v from 2) | substring(c, 3) | substr(t, -3)
