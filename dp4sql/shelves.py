@@ -38,18 +38,18 @@ class Shelves:
         """What is kept of the statement already."""
         self.date(keeping)
         scope = _scope(self.data(keeping, role), self._policy.fingerprint)
-        shelf = self._shelf(prepared, keeping, scope)
+        shelf = self._shelf(prepared, keeping, scope, settings.nonnegative)
         shelf.find(prepared.plan, asked, settings.reuse)
         return shelf
 
     def empty(self, prepared: Prepared, keeping: Keeping) -> Shelf:
         """For a statement that releases nothing."""
-        return self._shelf(prepared, keeping, "")
+        return self._shelf(prepared, keeping, "", clamped=False)
 
-    def _shelf(self, prepared: Prepared, keeping: Keeping, scope: str) -> Shelf:
+    def _shelf(self, prepared: Prepared, keeping: Keeping, scope: str, clamped: bool) -> Shelf:
         bins = partial(bins_of, self._engine.scratch)
         deriving = Deriving(partial(self._view, prepared), bins)
-        return Shelf(keeping, scope, prepared.identities, deriving)
+        return Shelf(keeping, scope, prepared.identities, deriving, clamped)
 
     def _view(self, prepared: Prepared, index: int) -> View | None:
         if index not in prepared.views:

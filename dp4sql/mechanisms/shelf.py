@@ -71,14 +71,15 @@ class Deriving:
 @dataclass(slots=True)
 class Shelf:
     """`scope` tells databases, their data versions and policy files apart. `identities` are those of the
-    statement's stages. `contents` has, by stage, what its values follow from, as far as that is known.
-    `found` are the stages to be shown again, `coarser` those that are kept with more noise than is asked
-    for, and `notices` say what could not be kept."""
+    statement's stages. `clamped`: later stages see counts of at least 0. `contents` has, by stage, what its
+    values follow from, as far as that is known. `found` are the stages to be shown again, `coarser` those that
+    are kept with more noise than is asked for, and `notices` say what could not be kept."""
 
     kept: Kept
     scope: str
     identities: Sequence[Identity]
     deriving: Deriving
+    clamped: bool = False
     contents: dict[int, str] = field(default_factory=dict)
     found: dict[int, Found] = field(default_factory=dict)
     coarser: set[int] = field(default_factory=set)
@@ -108,7 +109,7 @@ class Shelf:
                 found = self._derived(stage, wanted, entry, scales)
                 if found is not None:
                     self.found[index] = found
-                    self.contents[index] = digest(found.at, repr(found.measured))
+                    self._contain(index, found.at, repr(found.measured), repr(found.scales))
                     return
 
     def _derived(
@@ -150,8 +151,13 @@ class Shelf:
         if any(i not in self.contents for i in before):
             return None
         known = [self.contents[i] for i in before]
+        known += ["clamped"] if known and self.clamped else []
         digests = [digest(text, *known) for text in identity.texts] if known else identity.digests
         return [f"{self.scope}/{d}" for d in digests]
+
+    def _contain(self, index: int, *texts: str) -> None:
+        """What the values of a release follow from."""
+        self.contents[index] = digest(self.identities[index].built, *texts)
 
     def _find_release(self, index: int, scales: Sequence[Fraction]) -> None:
         texts = [self.kept.find(key) for key in self._keys(index) or ()]
@@ -165,7 +171,7 @@ class Shelf:
         if any(part.scale > scale for part, scale in zip(parts, scales, strict=True)):
             self.coarser.add(index)
             return
-        self.contents[index] = digest(*present)
+        self._contain(index, *present)
         at = max(part.at for part in parts)
         self.found[index] = Found(measured, tuple(part.scale for part in parts), at)
 
@@ -187,7 +193,7 @@ class Shelf:
             return
         try:
             texts = [encode(stored) for stored in taken_apart(measured, scales, at)]
-            self.contents[index] = digest(*texts)
+            self._contain(index, *texts)
             better = self._better(zip(keys, texts, scales, strict=True))
             registered = self._registered(index, keys) if stage.node.keys else {}
             self.kept.keep_all(dict(better) | registered)

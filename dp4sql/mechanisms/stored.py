@@ -47,10 +47,12 @@ MOST_ROWS: Final = 20_000
 @dataclass(frozen=True, slots=True)
 class Identity:
     """What tells a stage from others: a text for each measurement of a release (one text for any other
-    stage), and digests of those. `dependent` on the values of earlier stages, which the texts leave open."""
+    stage), and digests of those. `dependent` on the values of earlier stages, which the texts leave open;
+    `built`: how a release puts its values together from its measurements, which are kept without that."""
 
     texts: tuple[str, ...]
     dependent: bool = False
+    built: str = ""
     digests: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,7 +83,13 @@ def _release(release: Release, facts: Facts, dialect: Dialect) -> Identity:
     each = zip(texts(release, facts, dialect), release.measurements, strict=True)
     trees = (release.node, *((release.bins,) if release.bins is not None else ()))
     found = tuple(_text(text, m.quantity) for text, m in each)
-    return Identity(found, any(has_constants(tree) for tree in trees))
+    return Identity(found, any(has_constants(tree) for tree in trees), _built(release))
+
+
+def _built(release: Release) -> str:
+    """VARIANCE and STDDEV have the same measurements."""
+    columns = ((c.agg.function, c.agg.fraction, c.agg.type, c.measurements) for c in release.built)
+    return json.dumps([list(map(str, column)) for column in columns])
 
 
 def _text(text: str, q: Quantity) -> str:

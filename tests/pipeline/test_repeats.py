@@ -147,6 +147,32 @@ def test_what_depends_on_a_released_value_follows_it(pipeline: Pipeline) -> None
     assert spent(pipeline)["student"] == before + 1 + Fraction(1, 2)
 
 
+def test_what_depends_on_the_same_measurements_otherwise_is_another_question(
+    pipeline: Pipeline,
+) -> None:
+    """VARIANCE and STDDEV are measured alike; what is above the one is not what is above the other."""
+    sql = "SELECT COUNT(*) FROM enrollment WHERE grade > (SELECT {}(grade) FROM enrollment)"
+    for function in ("STDDEV", "VARIANCE", "VAR_POP"):
+        before = spent(pipeline)["student"]
+        released = ask(pipeline, sql.format(function))
+        assert spent(pipeline)["student"] > before, function
+        assert ("a part is shown again" in said(released)) == (function != "STDDEV")
+        assert "shown again" in said(ask(pipeline, sql.format(function)))
+
+
+def test_what_depends_on_counts_that_were_clamped_is_another_question(pipeline: Pipeline) -> None:
+    sql = (
+        "SELECT COUNT(*) FROM enrollment WHERE grade > (SELECT COUNT(*) FROM student WHERE uid < 0)"
+    )
+    ask(pipeline, sql)
+    before = spent(pipeline)["student"]
+    assert "a part is shown again" in said(ask(pipeline, sql, nonnegative="on"))
+    assert spent(pipeline)["student"] == before + Fraction(1, 2)
+    for clamped in ("on", "off"):
+        ask(pipeline, sql, nonnegative=clamped)
+    assert spent(pipeline)["student"] == before + Fraction(1, 2)
+
+
 def test_a_repeat_works_with_an_empty_budget(pipeline: Pipeline) -> None:
     rows = ask(pipeline, MAJORS).rows
     for _ in range(19):
