@@ -33,6 +33,7 @@ from dp4sql.algebra.nodes import (
     columns,
 )
 from dp4sql.algebra.types import DOUBLE, INTEGERS, Type
+from dp4sql.sql import ties
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.reduction import needed_groups
 from dp4sql.sql.scalars import Scalars, literal
@@ -92,11 +93,12 @@ class Renderer:
                 block.where += [self.expr(part, block.names) for part in conjuncts(predicate)]
                 return block
             case Project(child, outputs):
+                # A window reads the rows that are there now, before any condition above.
+                windows = any(isinstance(part, Over) for _, e in outputs for part in walk(e))
+                outputs = ties.windowed(node).outputs if windows else outputs
                 block = self.block(child)
                 block.beneath |= block.names
                 block.names = {id: self.expr(expr, block.names) for id, expr in outputs}
-                # A window reads the rows that are there now, before any condition above.
-                windows = any(isinstance(part, Over) for _, e in outputs for part in walk(e))
                 return self._sealed(block) if windows else block
             case Join():
                 return self._join(node)
@@ -110,7 +112,9 @@ class Renderer:
                 alias = self._alias()
                 named = {id: f"{alias}.c{i}" for i, (id, _) in enumerate(own)}
                 return Block(f"stage{stage} AS {alias}", [], named)
-            case Aggregate() | Distinct() | UnionAll() | Sort() | Limit():
+            case Limit():
+                return self._derived(ties.limited(node))
+            case Aggregate() | Distinct() | UnionAll() | Sort():
                 return self._derived(node)
             case _:
                 assert_never(node)
@@ -263,10 +267,10 @@ class Renderer:
         keys: tuple[tuple[str, bool, bool], ...],
         outputs: tuple[tuple[str, str], ...],
     ) -> str:
-        block = self._derived(child) if isinstance(child, (Distinct, Limit)) else self.block(child)
+        block = self._derived(child) if isinstance(child, Distinct) else self.block(child)
         items = ", ".join(f"{block.names[id]} AS {name}" for id, name in outputs) or "1 AS one"
         order = ", ".join(
-            f"{block.names[id]}{' DESC' if desc else ''} NULLS {'FIRST' if first else 'LAST'}"
+            f"{_not_a_position(block.names[id])}{' DESC' if desc else ''} NULLS {'FIRST' if first else 'LAST'}"
             for id, desc, first in keys
         )
         return f"SELECT {items} FROM {block.source}{_where(block.where)} ORDER BY {order}"
@@ -307,7 +311,7 @@ class Renderer:
 
 
 def _not_a_position(text: str) -> str:
-    """GROUP BY 2 would mean the second output column, and other constants are refused there."""
+    """GROUP BY 2 or ORDER BY 2 would mean the second output column, and other constants are refused there."""
     if text.isdigit():
         return f"CAST({text} AS BIGINT)"
     return f"COALESCE({text})" if _CONSTANT.fullmatch(text) else text
