@@ -5,6 +5,8 @@ Every expression here once did. One row has the values at which it fails, one ha
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -29,7 +31,7 @@ POLICY = dp4sql.load_policy(
             "t": {"key": ["id"], "columns": {c: type for c, (type, _) in COLUMNS.items()}},
             "w": {"key": ["name"], "columns": {"name": "text", "note": "text"}},
         },
-        "policies": {"p": {"entity": "t", "epsilon": 1, "labels": {"t": "del", "w": "pub"}}},
+        "policies": {"p": {"entity": "t", "epsilon": 9, "labels": {"t": "del", "w": "pub"}}},
     }
 )
 CALM = [(id, 1, 1, 1, 1, 1, "x") for id in (1, 2, 3)]
@@ -68,6 +70,9 @@ ANSWERED = [
     # Numbers that no exact type of the engine holds together.
     "SELECT COUNT(*) FROM t WHERE n > m",
     "SELECT COUNT(*) FROM t WHERE n IN (1.5, 2)",
+    "SELECT COUNT(*) FROM t WHERE a IN (1, 1.00000000000000000000000000000001)",
+    "SELECT COUNT(*) FROM t WHERE i IN (99999999999999999999999999999999999999, 0.0000000001)",
+    "SELECT COUNT(*) FROM t WHERE CASE WHEN a IN (1.00000000000000000000000000000001) THEN 1 END = 1",
     "SELECT COUNT(*) FROM t WHERE n BETWEEN 0.00001 AND 7",
     "SELECT COUNT(*) FROM t WHERE NULLIF(n, 1.5) > 1",
     "SELECT COUNT(*) FROM t WHERE COALESCE(n, m) > 1",
@@ -109,6 +114,7 @@ SEALED = "(SELECT DISTINCT id, s || s || s || s || s || s || s || s || s || s ||
         # Through an aggregate, a list of values, a window over public rows.
         f"SELECT COUNT(*) FROM (SELECT i, {GROWN.format('MAX(s)')} AS s FROM "
         f"(SELECT i, {GROWN.format('s')} AS s FROM t) q GROUP BY i) r WHERE s = 'y'",
+        f"SELECT COUNT(*) FROM t WHERE {GROWN.format('(SELECT MAX(name) FROM w)')} = s",
         f"SELECT COUNT(*) FROM t JOIN (VALUES (1, '{'x' * 5000}')) v (i, x) USING (i) "
         f"WHERE {GROWN.format('x')} = 'y'",
         f"SELECT COUNT(*) FROM t JOIN (SELECT name, LAG({GROWN.format('note')}) OVER (ORDER BY name) AS x "
@@ -119,6 +125,22 @@ def test_no_text_grows_beyond_what_engines_hold(sql: str) -> None:
     """REPLACE in REPLACE ran out of memory on the rows that had something to replace."""
     with pytest.raises(TooComplex, match="too long"):
         dp4sql.explain(POLICY, sql)
+
+
+def test_no_subquery_brings_a_longer_text_than_is_counted_on(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "texts.duckdb")) as connection:
+        declared = ", ".join(f"{c} {type}" for c, (_, type) in COLUMNS.items())
+        connection.execute(f"CREATE TABLE t ({declared})")
+        connection.execute(
+            "CREATE TABLE w AS SELECT repeat('x', i::integer) AS name, '' AS note FROM range(9999, 10003, 2) r(i)"
+        )
+    pipeline = dp4sql.open_pipeline(
+        policy=POLICY, database=f"duckdb:///{tmp_path / 'texts.duckdb'}", ledger=tmp_path / "ledger"
+    )
+    sql = "SELECT COUNT(*) FROM t WHERE s || (SELECT {}(name) FROM w) = 'y'"
+    assert len(asyncio.run(pipeline.query(sql.format("MIN"))).rows) == 1
+    with pytest.raises(TooComplex, match="more than 10000 characters"):
+        asyncio.run(pipeline.query(sql.format("MAX")))
 
 
 def _read(rows: list[Any], statements: tuple[str, ...]) -> list[Any]:
