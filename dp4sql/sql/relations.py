@@ -9,7 +9,7 @@ from sqlglot import exp
 from dp4sql.algebra.expr import Lit
 from dp4sql.algebra.nodes import Fetched, Node, Scan, Values
 from dp4sql.errors import Refused, SyntaxError_, UndefinedTable, Unsupported
-from dp4sql.sql.calls import Call, arguments, find
+from dp4sql.sql.calls import SCHEMA, Call, arguments, find
 from dp4sql.sql.lowered import Ctes, Lowered, renamed
 from dp4sql.sql.names import Named, Relation, Scope, fold, meant
 from dp4sql.sql.parse import nearest, position
@@ -103,13 +103,13 @@ class Relations:
             None,
         )
         if table is None:
-            close = nearest(name, (t.relname or t.name for t in self.base.schema.tables.values()))
+            known = [t.relname or t.name for t in self.base.schema.tables.values()]
+            listed = meant(nearest(name, known), "Tables", known)
             raise UndefinedTable(
                 f'relation "{f"{db}.{name}" if db else name}" does not exist',
-                hint=meant(
-                    close, "Tables", (t.relname or t.name for t in self.base.schema.tables.values())
-                )
-                or "The policy file lists the tables.",
+                hint=f"\\dv {SCHEMA}.* lists the tables of {SCHEMA}."
+                if db == SCHEMA
+                else listed or "The policy file lists the tables.",
                 position=position(e),
             )
         if table.name not in self.base.covered:

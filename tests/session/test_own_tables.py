@@ -145,6 +145,7 @@ def test_they_are_not_mixed_with_private_rows(place: Proxy) -> None:
         with pytest.raises(psycopg.Error) as caught:
             ask(ann, "SELECT * FROM dp4sql.nothing")
         assert caught.value.sqlstate == "42P01"
+        assert caught.value.diag.message_hint == r"\dv dp4sql.* lists the tables of dp4sql."
         with pytest.raises(psycopg.Error) as caught:
             ask(ann, "SELECT 1 FROM public.studnet")
         assert caught.value.diag.message_hint == 'Perhaps "student" was meant.'
