@@ -113,6 +113,8 @@ WRITTEN: Final[Mapping[str, str]] = {
     "unix_to_time": "to_timestamp",
     "decode_case": "decode",
     "group_concat": "string_agg",
+    "exploding_generate_series": "generate_series",
+    "explode": "unnest",
     "int_div": "div",
     "bitwise_and": "&",
     "bitwise_or": "|",
@@ -192,6 +194,8 @@ INSTEAD: Final[Mapping[str, str]] = {
         ("strftime", "date_format", "format_date"), "TO_CHAR(d, 'YYYY-MM') writes times."
     ),
     "initcap": "Engines differ in what a word is. UPPER(LEFT(x, 1)) || LOWER(SUBSTRING(x, 2)) writes one word so.",
+    "exploding_generate_series": "It stands in FROM, as in FROM generate_series(1, 10) AS g(n).",
+    "explode": "VALUES in FROM lists rows, as in FROM (VALUES (1), (2)) AS v(n).",
     "isnull": "COALESCE(x, 0) replaces NULL.",
     "decode_case": "Write CASE x WHEN 1 THEN 'a' ELSE 'b' END.",
     "contains": "Write x LIKE '%text%', or POSITION('text' IN x) > 0.",

@@ -56,6 +56,8 @@ STATEMENTS: Final[dict[str, list[str]]] = {
         "SELECT COUNT(*) FROM student WHERE uid = ANY('1,2')",
         "SELECT COUNT(*) FROM enrollment WHERE grade > ANY (SELECT amount FROM scholarship)",
         "SELECT * FROM generate_series(1, 1000000)",
+        "SELECT generate_series(1, 3), COUNT(*) FROM student",
+        "SELECT unnest(ARRAY[1, 2]), COUNT(*) FROM student",
         "SELECT SUM(COUNT(*)) OVER w FROM student GROUP BY major",
         "WITH RECURSIVE t AS (SELECT 1) SELECT COUNT(*) FROM t",
         "SELECT STDDEV(DISTINCT grade) FROM enrollment",
