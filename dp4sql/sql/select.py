@@ -20,7 +20,7 @@ from dp4sql.sql.lowered import Ctes, Lowered
 from dp4sql.sql.names import Named, Scope, fold, output_name
 from dp4sql.sql.parse import position
 from dp4sql.sql.types import untyped
-from dp4sql.sql.windows import named_windows
+from dp4sql.sql.windows import named_windows, sort_keys
 
 Fix = Callable[[Expr, exp.Expr], Expr]
 
@@ -289,7 +289,7 @@ class SelectLowering:
         shown = tuple((id, Col(id, held(expr))) for id, expr in projected.items())
         sort = [self._sort_key(expr, projected, desc, nulls) for expr, desc, nulls in order]
         place = self.base.fresh("place")
-        by = tuple((expr, desc) for expr, desc, _ in order)
+        by = tuple(key for item in order for key in sort_keys(*item))
         at = position(self.e.args["distinct"])
         projected[place] = Over("row_number", (), keys, by, None, BIGINT, at)
         first = Call("=", (Col(place, BIGINT), Lit(1, BIGINT)), BOOLEAN)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from dp4sql.algebra.expr import Expr, Lit, Over
-from dp4sql.algebra.types import BIGINT, DOUBLE, INTEGER, Type
+from dp4sql.algebra.expr import Call, Expr, Lit, Over
+from dp4sql.algebra.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, Type
 from dp4sql.errors import SyntaxError_, Unsupported
+from dp4sql.sql.frames import FARTHEST, Keys, frame
 from dp4sql.sql.names import fold
 from dp4sql.sql.parse import nearest, position
-from dp4sql.sql.types import avg_type, sum_type
+from dp4sql.sql.types import avg_type, is_number, sum_type
 
 if TYPE_CHECKING:
     from dp4sql.sql.expressions import Expressions
@@ -38,12 +39,20 @@ OFFSETS: Final[Mapping[type[exp.Expr], str]] = {
     exp.LastValue: "last_value",
     exp.NthValue: "nth_value",
 }
+_OTHER: Final = Lit(None, INTEGER)
 
 
 def parts(value: object) -> list[exp.Expr]:
     if isinstance(value, list):
         return value
     return [value] if isinstance(value, exp.Expr) else []
+
+
+def sort_keys(expr: Expr, desc: bool, nulls_first: bool) -> tuple[tuple[Expr, bool], ...]:
+    """NULL counts as the greatest value. Where it does not, whether there is one comes first."""
+    if nulls_first == desc:
+        return ((expr, desc),)
+    return ((Call("is null", (expr,), BOOLEAN), nulls_first), (expr, desc))
 
 
 class Windows:
@@ -56,15 +65,29 @@ class Windows:
         lower = self.lowering.lower
         clauses = self._clauses(e)
         order = tuple(
-            (lower(item.this), bool(item.args.get("desc")))
+            key
             for part in parts(clauses.get("order"))
             for item in part.expressions
+            for key in sort_keys(
+                lower(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
+            )
         )
         partition = tuple(lower(part) for part in parts(clauses.get("partition_by")))
         spec = clauses.get("spec")
-        frame = spec.sql(dialect="postgres") if isinstance(spec, exp.Expr) else None
+        found = self._frame(spec, order, e) if isinstance(spec, exp.WindowSpec) else None
         op, args, type = self._function(e.this)
-        return Over(op, args, partition, order, frame, type, position(e))
+        return Over(op, args, partition, order, found, type, position(e))
+
+    def _frame(self, spec: exp.WindowSpec, order: Keys, at: exp.Expr) -> str:
+        given = [spec.args.get(name) for name in ("start", "end")]
+        # Only constants are read: whatever else stands there is refused unread.
+        offsets = [
+            (self.lowering.lower(part) if isinstance(part, (exp.Literal, exp.Interval)) else _OTHER)
+            if isinstance(part, exp.Expr)
+            else None
+            for part in given
+        ]
+        return frame(spec, order, offsets, at)
 
     def _clauses(self, e: exp.Window, inside: frozenset[str] = frozenset()) -> dict[str, object]:
         """Those of the window that OVER names, and its own beside them."""
@@ -94,12 +117,12 @@ class Windows:
         if type(e) in AGGREGATES or type(e) in OFFSETS:
             arg = self.lowering.lower(e.this)
             op = AGGREGATES.get(type(e)) or OFFSETS[type(e)]
-            extra = tuple(
-                self.lowering.lower(e.args[key])
-                for key in ("offset", "default")
-                if e.args.get(key) is not None
+            self.lowering.need(
+                op not in ("sum", "avg") or is_number(arg.type),
+                f"function {op}({arg.type.kind}) does not exist",
+                e,
             )
-            return op, (arg, *extra), _type(op, arg.type)
+            return op, (arg, *self._extra(op, arg, e)), _type(op, arg.type)
         raise Unsupported(
             "this window function is not supported",
             hint="Supported: the aggregates, ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, "
@@ -107,12 +130,35 @@ class Windows:
             position=position(e),
         )
 
+    def _extra(self, op: str, arg: Expr, e: exp.Expr) -> tuple[Expr, ...]:
+        """How many rows LAG, LEAD and NTH_VALUE count, and what stands where there is none."""
+        offset, default = e.args.get("offset"), e.args.get("default")
+        if op == "nth_value" and isinstance(offset, exp.Expr):
+            return (self._count(offset, e),)
+        found: list[Expr] = []
+        if isinstance(offset, exp.Expr):
+            found.append(self._rows(offset, e))
+        if isinstance(default, exp.Expr):
+            other = self.lowering.coerce(self.lowering.lower(default), arg.type)
+            found.append(self.lowering.cast(other, arg.type, e))
+        return tuple(found)
+
+    def _rows(self, e: exp.Expr, at: exp.Expr) -> Expr:
+        found = self.lowering.coerce(self.lowering.lower(e), INTEGER)
+        if isinstance(found, Lit) and isinstance(found.value, int) and abs(found.value) <= FARTHEST:
+            return found
+        raise Unsupported(
+            "LAG and LEAD need a constant number of rows",
+            hint="For instance LAG(x, 1).",
+            position=position(at),
+        )
+
     def _count(self, e: exp.Expr, at: exp.Expr) -> Expr:
         found = self.lowering.coerce(self.lowering.lower(e), INTEGER)
         if isinstance(found, Lit) and isinstance(found.value, int) and found.value > 0:
             return found
         raise Unsupported(
-            "NTILE needs a constant of 1 or more",
+            "NTILE and NTH_VALUE need a constant of 1 or more",
             hint="For instance NTILE(4).",
             position=position(at),
         )
