@@ -199,6 +199,8 @@ class Session:
             prepared = await self._runner.prepare(statement, command, (), describe=False)
             result = await self._runner.run(prepared, Arguments(), ())
             self._memo.told(result.lasting)
+            # Before the rows, which the client may not stay for: what was charged is said in any case.
+            self._out.send(*result.notices)
             if result.fields is not None:
                 self._out.send(r.row_description(result.fields, result.formats))
             await self._send_rows(result.rows, 0, len(result.rows))
@@ -296,8 +298,6 @@ class Session:
                 await asyncio.sleep(0)
 
     def _complete(self, result: Result, sent: int) -> None:
-        for notice in result.notices:
-            self._out.send(notice)
         if self._state.current is not self._reported:
             self._report_settings()
         self._out.send(r.command_complete(f"{result.tag} {sent}" if result.counted else result.tag))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.session.talk import ask, reply
-from tests.wire.live import SYNC, Raw, bind, describe, execute, parse
+from tests.wire.live import SYNC, Raw, bind, describe, execute, parse, query
 
 # ------------------------------------------------------------------ settings
 
@@ -163,6 +163,14 @@ def test_closing_a_portal_or_statement_that_is_not_there_is_no_error(raw: Raw) -
         SYNC,
     )
     assert raw.kinds() == "33Z"
+
+
+def test_what_was_charged_is_said_before_the_rows(raw: Raw) -> None:
+    """A client that does not take all rows, or is out of time, knows it."""
+    for number, form in enumerate(("{}", "COPY ({}) TO STDOUT"), 31):
+        raw.send(query(form.format(f"SELECT count(*) FROM student WHERE uid < {number}")))
+        kinds = raw.kinds()
+        assert 0 <= kinds.rindex("N") < min(kinds.index(kind) for kind in "TH" if kind in kinds)
 
 
 def test_describing_runs_nothing_and_costs_nothing(raw: Raw) -> None:
