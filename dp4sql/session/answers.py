@@ -258,7 +258,11 @@ class Answers:
             released = await self._released(inner, arguments)
         if len(released.rows) <= PART:
             return copied(released, how, self._state.zone)
-        return await asyncio.to_thread(copied, released, how, self._state.zone)
+        try:
+            return await asyncio.to_thread(copied, released, how, self._state.zone)
+        except asyncio.CancelledError as error:
+            error.add_note(f"It had been answered: {'; '.join(released.notices)}.")
+            raise
 
     async def _verbatim(
         self, whole: Prepared, arguments: Arguments, formats: tuple[int, ...]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
 import pytest
 
+from dp4sql.session import answers
 from tests.policy.support import university
 from tests.wire.live import DATABASE, Proxy, proxy
 
@@ -66,3 +68,18 @@ def test_the_charge_is_told(
         assert caught.value.diag.message_detail is None, "what is free says nothing"
     kinds = [e.kind for e in place.pipeline.ledger.entries() if e.kind not in ("open", "terms")]
     assert kinds == ["charge", "failed"]
+
+
+def test_a_copy_that_ends_while_it_is_written_says_what_it_cost(
+    place: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "PART", 0)
+    monkeypatch.setattr(answers, "copied", lambda *_: time.sleep(1))
+    with psycopg.connect(
+        host="127.0.0.1", port=place.port, user="ann", dbname=DATABASE, autocommit=True
+    ) as ann:
+        ann.execute("SET statement_timeout = '500ms'")
+        copy = "COPY (SELECT COUNT(*) FROM student) TO STDOUT"
+        with pytest.raises(psycopg.errors.QueryCanceled) as caught, ann.cursor().copy(copy) as out:
+            list(out)
+        assert "1 to policy student" in str(caught.value.diag.message_detail)
