@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from dp4sql.algebra.expr import Call, Expr, Lit, Over
-from dp4sql.algebra.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, Type
+from dp4sql.algebra.types import BIGINT, BOOLEAN, DOUBLE, FLOATS, INTEGER, Type
 from dp4sql.errors import SyntaxError_, Unsupported
 from dp4sql.sql.frames import FARTHEST, Keys, frame
 from dp4sql.sql.names import fold
 from dp4sql.sql.parse import nearest, position
-from dp4sql.sql.types import avg_type, is_number, sum_type
+from dp4sql.sql.types import avg_type, is_number, scale_of, sum_type
 
 if TYPE_CHECKING:
     from dp4sql.sql.expressions import Expressions
@@ -139,9 +139,21 @@ class Windows:
         if isinstance(offset, exp.Expr):
             found.append(self._rows(offset, e))
         if isinstance(default, exp.Expr):
-            other = self.lowering.coerce(self.lowering.lower(default), arg.type)
-            found.append(self.lowering.cast(other, arg.type, e))
+            found.append(self._default(default, arg, e))
         return tuple(found)
+
+    def _default(self, e: exp.Expr, arg: Expr, at: exp.Expr) -> Expr:
+        """Engines make it of the column's type, and round it."""
+        found = self.lowering.coerce(self.lowering.lower(e), arg.type)
+        _, kind = self.lowering.together([arg, found], at, "LAG")
+        finer = (scale_of(found.type) or 0) > (arg.type.scale or 0) and kind.kind not in FLOATS
+        if kind.kind != arg.type.kind or finer:
+            raise Unsupported(
+                f"the default of LAG and LEAD must be {arg.type.kind}, as the column is",
+                hint="Use COALESCE(LAG(x), 0.5).",
+                position=position(at),
+            )
+        return self.lowering.cast(found, arg.type, at)
 
     def _rows(self, e: exp.Expr, at: exp.Expr) -> Expr:
         found = self.lowering.coerce(self.lowering.lower(e), INTEGER)

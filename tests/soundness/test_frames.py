@@ -54,6 +54,7 @@ def test_only_constants_bound_a_frame(sql: str, frame: str) -> None:
         "SELECT SUM(kind) OVER () FROM w",
         "SELECT LAG(n, n) OVER (ORDER BY n) FROM w",
         "SELECT LAG(n, 1, 'x') OVER (ORDER BY n) FROM w",
+        "SELECT LAG(n, 1, 0.5) OVER (ORDER BY n) FROM w",
         "SELECT NTH_VALUE(n, 0) OVER (ORDER BY n) FROM w",
     ],
 )
