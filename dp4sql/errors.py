@@ -163,6 +163,10 @@ class InvalidText(SqlError):
     sqlstate = "22P02"
 
 
+class CardinalityViolation(SqlError):
+    sqlstate = "21000"
+
+
 class TooComplex(SqlError):
     sqlstate = "54001"
 

@@ -12,6 +12,7 @@ from dp4sql.algebra.types import BIGINT
 from dp4sql.backends.base import Read
 from dp4sql.engine import Engine, Steps
 from dp4sql.errorbars import Answer, Widths
+from dp4sql.errors import CardinalityViolation
 from dp4sql.mechanisms.calls import Opened
 from dp4sql.mechanisms.reading import histogram_sql
 from dp4sql.mechanisms.release import Measured, add_noise, output_rows, public_rows
@@ -91,6 +92,11 @@ class Execution:
     def _scalar(self, index: int, stage: ScalarStage) -> None:
         only = ((stage.column, stage.type),)
         found = evaluate(self.engine.scratch, stage.node, only, self.run)
+        if len(found) > 1:
+            raise CardinalityViolation(
+                "more than one row returned by a subquery used as an expression",
+                hint="LIMIT 1 takes the first, MIN or MAX one of them.",
+            )
         self.run.constants[index] = found[0][0] if found else None
 
     # ------------------------------------------------------------ reads

@@ -14,7 +14,7 @@ import pytest
 
 import dp4sql
 from dp4sql.data import university
-from dp4sql.errors import BudgetExceeded, Dp4sqlError
+from dp4sql.errors import BudgetExceeded, CardinalityViolation, Dp4sqlError
 from dp4sql.mechanisms.release import add_noise
 from dp4sql.pipeline import Pipeline
 from dp4sql.rows import Released
@@ -70,6 +70,17 @@ def test_public_answers_are_exact_and_free(pipeline: Pipeline, database: Path) -
     assert [float(r) for _, r in released.rows] == pytest.approx([r for _, r in truth], rel=1e-15)  # type: ignore[arg-type]
     assert released.notices == ()
     assert spent(pipeline) == 0
+
+
+@pytest.mark.parametrize("where", ["", " WHERE sid < 0"])
+def test_a_scalar_subquery_has_one_row_or_none(pipeline: Pipeline, where: str) -> None:
+    sql = f"SELECT (SELECT sid FROM section{where}) AS sid"
+    if where:
+        assert answer(pipeline, sql).rows == [(None,)]
+        return
+    with pytest.raises(CardinalityViolation, match="more than one row") as caught:
+        answer(pipeline, sql)
+    assert caught.value.sqlstate == "21000"
 
 
 def test_each_policy_is_charged_what_it_lost(pipeline: Pipeline) -> None:

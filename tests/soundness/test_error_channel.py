@@ -138,9 +138,11 @@ def test_no_subquery_brings_a_longer_text_than_is_counted_on(tmp_path: Path) -> 
         policy=POLICY, database=f"duckdb:///{tmp_path / 'texts.duckdb'}", ledger=tmp_path / "ledger"
     )
     sql = "SELECT COUNT(*) FROM t WHERE s || (SELECT {}(name) FROM w) = 'y'"
-    assert len(asyncio.run(pipeline.query(sql.format("MIN"))).rows) == 1
-    with pytest.raises(TooComplex, match="more than 10000 characters"):
-        asyncio.run(pipeline.query(sql.format("MAX")))
+    with asyncio.Runner() as runner:
+        assert len(runner.run(pipeline.query(sql.format("MIN"))).rows) == 1
+        with pytest.raises(TooComplex, match="more than 10000 characters"):
+            runner.run(pipeline.query(sql.format("MAX")))
+        runner.run(pipeline.close())
 
 
 def _read(rows: list[Any], statements: tuple[str, ...]) -> list[Any]:
