@@ -14,6 +14,7 @@
         InvalidParameter        22023  an argument or a setting has a value that makes no sense
         NumberOutOfRange        22003  a constant or a released number is too large for its type
         InvalidText             22P02  a parameter's text is not of its type
+        CardinalityViolation    21000  a subquery used as an expression gave several rows
         TooComplex              54001  it needs more tables, aggregates or nesting than can be planned
       Unsupported               0A000  SQL that is understood but has no rule or no rendering
         StalePlan               0A000  a statement whose columns have changed since it was prepared
