@@ -7,6 +7,7 @@ nothing but the rows' own keys; a row goes where its parent goes. NULL is no val
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import count
 
 from dp4sql.algebra.schema import Frequency, Table
 from dp4sql.sql.dialects import Dialect
@@ -27,8 +28,14 @@ def _kept(table: Table, columns: Iterable[str], dialect: Dialect) -> str:
         return f"SELECT {items} FROM {dialect.table(table)} AS child{_with_parents(table, dialect)}"
     return (
         f"SELECT {items} FROM ({_ranked(table, bound, dialect)}) AS ranked "
-        f"WHERE place <= {bound.rows}{_or_null(bound, dialect)}"
+        f"WHERE {_place(table)} <= {bound.rows}{_or_null(bound, dialect)}"
     )
+
+
+def _place(table: Table) -> str:
+    """A name that no column has. DuckDB would take the column instead, in whatever case it is written."""
+    taken = {column.lower() for column in table.columns}
+    return next(name for n in count() if (name := f"place{n or ''}") not in taken)
 
 
 def _ranked(table: Table, bound: Frequency, dialect: Dialect) -> str:
@@ -36,7 +43,7 @@ def _ranked(table: Table, bound: Frequency, dialect: Dialect) -> str:
     order = f"{_hash(table, dialect)}, {', '.join(dialect.quote(c) for c in table.key)}"
     items = ", ".join(dialect.quote(c) for c in table.columns)
     return (
-        f"SELECT {items}, ROW_NUMBER() OVER (PARTITION BY {by} ORDER BY {order}) AS place "
+        f"SELECT {items}, ROW_NUMBER() OVER (PARTITION BY {by} ORDER BY {order}) AS {_place(table)} "
         f"FROM {dialect.table(table)} AS child{_with_parents(table, dialect)}"
     )
 

@@ -206,3 +206,26 @@ def test_a_truncation_that_bounds_nothing_is_refused(
     assert found in problem.found
     assert hint in problem.hint
     assert problem.rule in ("truncation", None)
+
+
+@pytest.mark.parametrize("column", ["place", "Place", "PLACE"])
+def test_a_column_called_like_the_rank_does_not_stand_in_for_it(column: str) -> None:
+    """DuckDB takes the first column of a name: every row whose own place was low enough was kept."""
+    sale = {
+        "key": ["s"],
+        "max_frequency": {"b": TRUNCATED},
+        "columns": {"s": "integer", "b": "integer", column: "integer", "place1": "integer"},
+    }
+    policies = dp4sql.load_policy(
+        {
+            "dp4sql": 1,
+            "tables": {"sale": sale},
+            "policies": {"p": {"entity": "sale", "epsilon": 1, "labels": {"sale": "del"}}},
+        }
+    )
+    source = table_source(policies.schema.table("sale"), DUCKDB)
+    with duckdb.connect() as connection:
+        connection.execute(
+            f'CREATE TABLE sale AS SELECT i AS s, 1 AS b, 0 AS "{column}", 0 AS place1 FROM range(9) AS r(i)'
+        )
+        assert connection.execute(f"SELECT COUNT(*) FROM {source} AS t").fetchone() == (2,)
