@@ -168,6 +168,8 @@ class Aggregates:
 
     def _simple(self, e: exp.Expr, function: AggregateFunction, condition: Expr | None) -> Expr:
         distinct = isinstance(e.this, exp.Distinct)
+        if distinct and len(e.this.expressions) > 1:
+            raise SyntaxError_("an aggregate of numbers takes one argument", position=position(e))
         target = e.this.expressions[0] if distinct else e.this
         arg = self._argument(target, condition)
         if isinstance(e, exp.Median) and arg.type.kind in TIMES:
@@ -223,6 +225,7 @@ class Aggregates:
         if (
             not isinstance(fraction, Lit)
             or not isinstance(fraction.value, (int, float, Decimal))
+            or isinstance(fraction.value, bool)
             or not 0 <= fraction.value <= 1
         ):
             raise Unsupported(
@@ -230,7 +233,9 @@ class Aggregates:
                 hint="0.5 is the median.",
                 position=position(e),
             )
-        (item,) = e.expression.expressions
+        item, *others = e.expression.expressions
+        if others:
+            raise SyntaxError_("a percentile is of one expression", position=position(e))
         value = Decimal(str(fraction.value))
         if item.args.get("desc"):
             value = 1 - value

@@ -18,7 +18,7 @@ from dp4sql.errors import Unsupported
 from dp4sql.infer.facts import strict_columns
 from dp4sql.sql.aggregates import Aggregates, contains_aggregate
 from dp4sql.sql.lower import Lowering
-from dp4sql.sql.lowered import Ctes
+from dp4sql.sql.lowered import Ctes, unwrapped
 from dp4sql.sql.names import Scope
 from dp4sql.sql.operators import APART
 from dp4sql.sql.parse import position
@@ -43,7 +43,8 @@ class Attached:
         ]
 
     def _is_correlated(self, e: exp.Expr) -> bool:
-        return isinstance(e.this, exp.Select) and bool(self.tests.select(e.this).block()[1])
+        query = unwrapped(e)
+        return isinstance(query, exp.Select) and bool(self.tests.select(query).block()[1])
 
     def attach(
         self, node: Node, e: exp.Expr, parts: list[exp.Expr]
@@ -80,8 +81,8 @@ class Attached:
         """`filters`: the row is kept where this is true, so that it may be false where SQL says NULL."""
         if isinstance(e, exp.Exists):
             return self._exists(node, e)
-        query = bare(e.args["query"] if isinstance(e, exp.In) else query_in(e.expression))
-        query = query.this if isinstance(query, exp.Subquery) else query
+        given = e.args["query"] if isinstance(e, exp.In) else query_in(e.expression)
+        query = unwrapped(bare(given))
         right, values, correlated = self.tests.values(query)
         lefts = e.this.expressions if isinstance(e.this, exp.Tuple) else [bare(e.this)]
         node, pairs = self.tests.keys(node, lefts, values, e)
@@ -94,8 +95,7 @@ class Attached:
         return self._met(node, right, (*pairs, *self._pairs(node, right, correlated, e)))
 
     def _exists(self, node: Node, e: exp.Exists) -> tuple[Node, Expr]:
-        query = bare(e.this)
-        query = query.this if isinstance(query, exp.Subquery) else query
+        query = unwrapped(bare(e.this))
         if not isinstance(query, exp.Select) or groups(query):
             raise _apart(e)
         no_limit(query)

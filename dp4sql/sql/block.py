@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from sqlglot import exp
 
@@ -14,11 +15,20 @@ from dp4sql.sql.attached import Attached
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.joins import assemble, linked, outer_join
 from dp4sql.sql.lower import Lowering
-from dp4sql.sql.lowered import Ctes
+from dp4sql.sql.lowered import Ctes, cut_or_sorted
 from dp4sql.sql.names import Relation, Scope, fold
 from dp4sql.sql.parse import position
 from dp4sql.sql.relations import Relations
 from dp4sql.sql.subqueries import Subqueries, is_subquery_test
+
+#: LEFT, OUTER, NATURAL and the like. CROSS and INNER have no side.
+_JOINS: Final = frozenset(
+    (side, kind, method)
+    for side in ("", "LEFT", "RIGHT", "FULL")
+    for kind in ("", "OUTER", "INNER", "CROSS")
+    for method in ("", "NATURAL")
+    if (not side or kind in ("", "OUTER")) and (kind != "CROSS" or not method)
+)
 
 
 @dataclass
@@ -82,9 +92,9 @@ class BlockLowering:
 
     def _nested(self, block: Block, e: exp.Expr) -> tuple[Node, Relation]:
         """(a JOIN b ON ...), which is joined before what stands around it."""
-        if e.args.get("alias") is not None:
+        if e.args.get("alias") is not None or cut_or_sorted(e):
             raise Unsupported(
-                "an alias of a join in brackets is not supported",
+                "an alias, ORDER BY or LIMIT of a join in brackets is not supported",
                 hint="Write it as a subquery: (SELECT ... FROM a JOIN b ON ...) AS t.",
                 position=position(e),
             )
@@ -130,10 +140,10 @@ class BlockLowering:
                     block.conditions += conjuncts(factored(self.plain.boolean(part)))
 
     def _join(self, block: Block, join: exp.Join) -> None:
-        side = str(join.args.get("side") or "").upper()
-        if str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI", "ASOF") or join.args.get(
-            "global"
-        ):
+        side, kind, method = (
+            str(join.args.get(part) or "").upper() for part in ("side", "kind", "method")
+        )
+        if (side, kind, method) not in _JOINS:
             raise Unsupported("this kind of join is not supported", position=position(join))
         before = self.scope.relations[block.start :]
         if _is_comma(join):
@@ -150,7 +160,7 @@ class BlockLowering:
         self, block: Block, join: exp.Join, before: list[Relation], new: Relation, side: str
     ) -> list[Expr]:
         using = [fold(c) for c in join.args.get("using") or ()]
-        if str(join.args.get("method") or "").upper() == "NATURAL":
+        if join.args.get("method"):
             old = {c.name for r in before for c in r.columns}
             using = [c.name for c in new.columns if c.name in old]
         if using:

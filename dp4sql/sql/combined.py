@@ -11,7 +11,7 @@ from dp4sql.algebra.expr import Cast, Col
 from dp4sql.algebra.nodes import Distinct, Node, Project, Semi, UnionAll
 from dp4sql.algebra.types import INTEGERS, TEXT, Type
 from dp4sql.errors import DatatypeMismatch, SyntaxError_, Unsupported
-from dp4sql.sql.lowered import Ctes, Lowered
+from dp4sql.sql.lowered import Ctes, Lowered, cut_or_sorted
 from dp4sql.sql.names import Named, Scope
 from dp4sql.sql.parse import position
 from dp4sql.sql.types import widest
@@ -42,9 +42,7 @@ class Combined:
         else:
             node, found = self._intersect(left, right, e), left
         done = Lowered(node, found.columns)
-        return (
-            self.base.ordered(done, e, ctes) if e.args.get("order") or e.args.get("limit") else done
-        )
+        return self.base.ordered(done, e, ctes) if cut_or_sorted(e) else done
 
     def _aligned(self, left: Lowered, right: Lowered, e: exp.Expr) -> tuple[Lowered, Lowered]:
         targets = []

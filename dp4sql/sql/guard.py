@@ -103,7 +103,7 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Pad: frozenset({"this", "expression", "fill_pattern", "is_left"}),
     exp.Translate: frozenset({"this", "from_", "to"}),
     exp.Repeat: frozenset({"this", "times"}),
-    exp.Chr: frozenset({"expressions", "charset"}),
+    exp.Chr: frozenset({"expressions"}),
     exp.Substring: frozenset({"this", "start", "length"}),
     exp.Trim: frozenset({"this", "expression", "position"}),
     exp.StrPosition: frozenset({"this", "substr"}),
@@ -134,6 +134,7 @@ WRITTEN: Final[Mapping[tuple[type[exp.Expr], str], str]] = {
     (exp.Select, "locks"): "FOR UPDATE and FOR SHARE",
     (exp.Table, "sample"): "TABLESAMPLE",
     (exp.With, "recursive"): "WITH RECURSIVE",
+    (exp.Group, "all"): "GROUP BY DISTINCT",
 }
 """What Postgres calls them."""
 
@@ -170,7 +171,8 @@ def check(tree: exp.Expr) -> exp.Expr:
                 raise unknown(node)
             continue
         for name, value in node.args.items():
-            if value not in (None, False, []) and name not in known:
+            distinct_sets = isinstance(node, exp.Group) and name == "all" and value is False
+            if distinct_sets or (value not in (None, False, []) and name not in known):
                 said = (
                     f"{type(node).__name__.upper()} ... {name.strip('_').upper().replace('_', ' ')}"
                 )

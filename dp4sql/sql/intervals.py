@@ -29,6 +29,8 @@ _MICROS_A_DAY: Final = 86_400_000_000
 
 _CLOCK = re.compile(r"([+-]?)(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?")
 _PART = re.compile(r"([+-]?\d+(?:\.\d+)?|[+-]?\.\d+)\s*([a-z]*)")
+#: '1-2' is a year and two months in Postgres, not 1 and then -2.
+_YEARS_AND_MONTHS = re.compile(r"\d-\d")
 _ISO = re.compile(
     r"p(?:([+-]?\d+)y)?(?:([+-]?\d+)m)?(?:([+-]?\d+)w)?(?:([+-]?\d+)d)?"
     r"(?:t(?:([+-]?\d+)h)?(?:([+-]?\d+)m)?(?:([+-]?\d+(?:\.\d+)?)s)?)?"
@@ -55,7 +57,7 @@ def _parts(text: str, unit: str) -> list[tuple[Fraction, str]]:
         rest = text[: clock.start()] + text[clock.end() :]
     missing = unit or ("day" if clock else "second")
     found += [(Fraction(number), name or missing) for number, name in _PART.findall(rest)]
-    if not found or _PART.sub("", rest).strip():
+    if not found or _PART.sub("", rest).strip() or _YEARS_AND_MONTHS.search(rest):
         raise ValueError("not an interval")
     return found
 

@@ -24,7 +24,7 @@ from dp4sql.sql.combined import Combined
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.groupings import Absent, has_sets, spread
 from dp4sql.sql.guard import check
-from dp4sql.sql.lowered import Cte, Ctes, Lowered
+from dp4sql.sql.lowered import Cte, Ctes, Lowered, cut_or_sorted, unwrapped
 from dp4sql.sql.moments import moment
 from dp4sql.sql.names import Named, Relation, Scope, fold
 from dp4sql.sql.parse import parse, position
@@ -205,7 +205,7 @@ class Lowering:
 
     def _wrapped(self, e: exp.Subquery, ctes: Ctes, outer: Scope | None) -> Lowered:
         inner = self.query(e.this, ctes, outer)
-        return self.ordered(inner, e, ctes) if e.args.get("order") or e.args.get("limit") else inner
+        return self.ordered(inner, e, ctes) if cut_or_sorted(e) else inner
 
     def ordered(self, query: Lowered, e: exp.Expr, ctes: Ctes) -> Lowered:
         """ORDER BY and LIMIT over a finished query: by output name or position."""
@@ -268,7 +268,7 @@ class Lowering:
     # ------------------------------------------------------------ scalar subqueries
 
     def _scalar(self, e: exp.Subquery, scope: Scope, ctes: Ctes) -> Expr:
-        query = self.query(e.this, ctes, None)
+        query = self.query(unwrapped(e), ctes, None)
         if len(query.columns) != 1:
             raise SyntaxError_("subquery must return only one column", position=position(e))
         return Scalar(query.node, query.columns[0].id, query.columns[0].type)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from sqlglot import exp
 
@@ -29,6 +30,20 @@ class Cte:
     query: exp.Expr
     names: tuple[str, ...]
     visible: Ctes
+
+
+#: What a query in brackets may have behind them, or before: (SELECT ...) LIMIT 1.
+_OUTSIDE: Final = ("with_", "order", "limit", "offset")
+
+
+def unwrapped(e: exp.Expr) -> exp.Expr:
+    """The query in brackets, with what stands outside of them if anything does."""
+    bare = isinstance(e, exp.Subquery) and not any(e.args.get(part) for part in _OUTSIDE)
+    return e.this if bare else e
+
+
+def cut_or_sorted(e: exp.Expr) -> bool:
+    return any(e.args.get(part) for part in ("order", "limit", "offset"))
 
 
 def renamed(named: tuple[Named, ...], names: list[str], e: exp.Expr) -> tuple[Named, ...]:

@@ -10,7 +10,7 @@ from dp4sql.algebra.expr import Lit
 from dp4sql.algebra.nodes import Fetched, Node, Scan, Values
 from dp4sql.errors import Refused, SyntaxError_, UndefinedTable, Unsupported
 from dp4sql.sql.calls import SCHEMA, Call, arguments, find
-from dp4sql.sql.lowered import Ctes, Lowered, renamed
+from dp4sql.sql.lowered import Ctes, Lowered, renamed, unwrapped
 from dp4sql.sql.names import Named, Relation, Scope, fold, meant
 from dp4sql.sql.parse import nearest, position
 from dp4sql.sql.series import is_series, series
@@ -32,7 +32,7 @@ class Relations:
             case exp.Table():
                 return self._table(e, ctes)
             case exp.Subquery():
-                query = self.base.query(e.this, ctes, None)
+                query = self.base.query(unwrapped(e), ctes, None)
                 return query.node, self._named_relation(query, e)
             case exp.Values():
                 return self._values(e, ctes)

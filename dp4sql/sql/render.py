@@ -250,7 +250,8 @@ class Renderer:
             case Sort(child, keys):
                 return self._sorted(child, keys, outputs)
             case Limit(child, count, offset):
-                text = self._closed(child, outputs)
+                inside = self._listed if isinstance(child, Limit) else self._closed
+                text = inside(child, outputs)
                 text += f" LIMIT {count}" if count is not None else ""
                 return text + (f" OFFSET {offset}" if offset else "")
             case _:

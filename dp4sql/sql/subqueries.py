@@ -12,7 +12,7 @@ from dp4sql.errors import SyntaxError_, UndefinedTable, Unsupported
 from dp4sql.sql.aggregates import contains_aggregate
 from dp4sql.sql.joins import equality, joinable
 from dp4sql.sql.lower import Lowering
-from dp4sql.sql.lowered import Ctes, Lowered
+from dp4sql.sql.lowered import Ctes, Lowered, unwrapped
 from dp4sql.sql.names import Scope
 from dp4sql.sql.parse import position
 
@@ -48,9 +48,7 @@ def is_subquery_test(e: exp.Expr) -> bool:
 
 
 def query_in(e: exp.Expr) -> exp.Expr | None:
-    inner = bare(e.this)
-    if isinstance(inner, exp.Subquery):
-        inner = inner.this
+    inner = unwrapped(bare(e.this))
     return inner if isinstance(inner, exp.Query) else None
 
 
@@ -81,8 +79,7 @@ class Subqueries:
     # ------------------------------------------------------------ EXISTS
 
     def _exists(self, node: Node, e: exp.Exists, negated: bool) -> Node:
-        query = bare(e.this)
-        query = query.this if isinstance(query, exp.Subquery) else query
+        query = unwrapped(bare(e.this))
         if not isinstance(query, exp.Select) or groups(query):
             right = self._closed(query).node
             return Semi(node, right, (), None, negated, at=position(e))
@@ -134,8 +131,7 @@ class Subqueries:
     # ------------------------------------------------------------ IN
 
     def _in(self, node: Node, left: exp.Expr, query: exp.Expr, negated: bool, at: exp.Expr) -> Node:
-        query = bare(query)
-        query = query.this if isinstance(query, exp.Subquery) else query
+        query = unwrapped(bare(query))
         lefts = left.expressions if isinstance(left, exp.Tuple) else [bare(left)]
         right, values, correlated = self.values(query)
         if len(values) != len(lefts):
@@ -215,10 +211,12 @@ def no_limit(query: exp.Select) -> None:
 
 
 def groups(query: exp.Select) -> bool:
+    distinct = query.args.get("distinct")
+    picks = distinct is not None and (query.args.get("limit") or distinct.args.get("on"))
     clauses = [
         query.args.get("group"),
         query.args.get("having"),
-        query.args.get("distinct") if query.args.get("limit") else None,
+        distinct if picks else None,
     ]
     return any(c is not None for c in clauses) or any(
         contains_aggregate(item) for item in query.expressions

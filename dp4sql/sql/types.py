@@ -61,7 +61,8 @@ def sql_type(data: exp.DataType) -> Type:
         return Type("numeric", precision=sizes[0], scale=sizes[1] if len(sizes) > 1 else 0)
     if name in ("VARCHAR", "CHAR", "BPCHAR"):
         kind: Kind = "character varying" if name == "VARCHAR" else "character"
-        return Type(kind, length=sizes[0] if sizes else None)
+        # CHAR without a length is of one character.
+        return Type(kind, length=sizes[0] if sizes else 1 if name == "CHAR" else None)
     if name in _NAMES and not data.expressions:
         return _NAMES[name]
     raise Unsupported(
