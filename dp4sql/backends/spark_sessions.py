@@ -19,6 +19,8 @@ SETTINGS: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.parser.escapedStringLiterals": "true",
     "spark.sql.runSQLOnFiles": "false",
+    # Or ${env:NAME} in a text would be what the server has under that name.
+    "spark.sql.variable.substitute": "false",
 }
 LOCAL: Final = {
     "spark.ui.enabled": "false",

@@ -79,6 +79,13 @@ def test_moments_are_the_same_wherever_the_proxy_runs(
     assert plain == moment
 
 
+@pytest.mark.parametrize("name", ["env:PATH", "system:user.dir", "spark.app.name"])
+def test_a_text_does_not_name_what_the_server_keeps(run: Run, backend: Backend, name: str) -> None:
+    """Spark puts variables of its environment and of its settings into a statement before it reads it."""
+    text = f"${{{name}}}"
+    assert columns(run, backend, f"SELECT '{text}' AS x") == [[text]]
+
+
 def test_an_error_that_speaks_of_cancelling_is_an_error(run: Run, backend: Backend) -> None:
     for text in ("cancelled", "OPERATION_CANCELED", "[SPARK_JOB_CANCELLED] Job 8 cancelled"):
         with pytest.raises(EngineError, match="could not run the query"):
