@@ -28,6 +28,8 @@ DEFAULTS: Final = {
     "statement_timeout": "10min",
     "TimeZone": "UTC",
 }
+#: Whatever the URL, the role or the database says: with it off, a backslash in a client's text ends the text early.
+ALWAYS: Final = {"standard_conforming_strings": "on"}
 
 
 class _OneLine(logging.Filter):
@@ -175,7 +177,7 @@ def _ended_by_the_server() -> QueryCanceled:
 
 async def _connected(url: str, identity: str) -> asyncpg.Pool:
     given = parse_qs(urlsplit(url).query)
-    settings = {name: value for name, value in DEFAULTS.items() if name not in given}
+    settings = {name: value for name, value in DEFAULTS.items() if name not in given} | ALWAYS
     try:
         return await asyncpg.create_pool(
             url,

@@ -200,6 +200,15 @@ class Lowering:
         for cte in clause.expressions:
             alias = cte.args["alias"]
             names = tuple(fold(c) for c in alias.args.get("columns") or ())
+            if any(
+                fold(alias.this) == fold(other.args["alias"].this)
+                for other in clause.expressions
+                if other is not cte
+            ):
+                raise SyntaxError_(
+                    f'WITH query name "{fold(alias.this)}" specified more than once',
+                    position=position(cte),
+                )
             ctes = {**ctes, fold(alias.this): Cte(cte.this, names, ctes)}
         return ctes
 
@@ -257,7 +266,7 @@ class Lowering:
         value = self.plain(Scope(), {}).coerce(self.plain(Scope(), {}).lower(e), INTEGER)
         if isinstance(value, Lit) and value.value is None:
             return None
-        if not isinstance(value, Lit) or not isinstance(value.value, int) or value.value < 0:
+        if not isinstance(value, Lit) or type(value.value) is not int or value.value < 0:
             raise Unsupported(
                 f"{what} needs a constant of 0 or more",
                 hint=f"For instance {what} 10.",

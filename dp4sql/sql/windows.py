@@ -157,7 +157,7 @@ class Windows:
 
     def _rows(self, e: exp.Expr, at: exp.Expr) -> Expr:
         found = self.lowering.coerce(self.lowering.lower(e), INTEGER)
-        if isinstance(found, Lit) and isinstance(found.value, int) and abs(found.value) <= FARTHEST:
+        if isinstance(found, Lit) and type(found.value) is int and abs(found.value) <= FARTHEST:
             return found
         raise Unsupported(
             "LAG and LEAD need a constant number of rows",
@@ -167,7 +167,7 @@ class Windows:
 
     def _count(self, e: exp.Expr, at: exp.Expr) -> Expr:
         found = self.lowering.coerce(self.lowering.lower(e), INTEGER)
-        if isinstance(found, Lit) and isinstance(found.value, int) and found.value > 0:
+        if isinstance(found, Lit) and type(found.value) is int and found.value > 0:
             return found
         raise Unsupported(
             "NTILE and NTH_VALUE need a constant of 1 or more",

@@ -67,6 +67,24 @@ def test_a_server_that_drops_its_connections_is_found_again(
     run(backend.ping())
 
 
+@pytest.mark.parametrize("asked", ["", "&standard_conforming_strings=off"])
+def test_a_backslash_ends_no_text_whatever_the_database_says(
+    running: str, run: Run, asked: str
+) -> None:
+    """Where backslashes escape quotes, what a client wrote after one would be read as SQL."""
+    with psycopg.connect(running, autocommit=True) as administrator:
+        name = administrator.info.dbname
+        administrator.execute(f'ALTER DATABASE "{name}" SET standard_conforming_strings = off')  # type: ignore[arg-type,unused-ignore]
+        try:
+            opened = PostgresBackend(running + asked)
+            text = "\\', version() -- "
+            found = run(opened.fetch(f"SELECT {POSTGRES_SQL.string(text)} AS x", ONE))
+            assert list(found.open_columns()) == [(text,)]
+            run(opened.close())
+        finally:
+            administrator.execute(f'ALTER DATABASE "{name}" RESET standard_conforming_strings')  # type: ignore[arg-type,unused-ignore]
+
+
 POLICY: dict[str, Any] = {
     "tables": {"person": {"key": ["id"], "rows": 100, "columns": {"id": "integer"}}},
     "policies": {"person": {"entity": "person", "epsilon": 1, "labels": {"person": "del"}}},

@@ -61,6 +61,10 @@ def test_what_stands_outside_brackets_counts(sql: str) -> None:
         "SELECT a.n FROM w AS a STRAIGHT_JOIN w b ON a.n = b.n",
         "SELECT INTERVAL '1-2' FROM w",
         "SELECT * FROM ((w a JOIN w b USING (n)) LIMIT 1)",
+        "SELECT n FROM w LIMIT TRUE",
+        "SELECT LAG(n, TRUE) OVER (ORDER BY n) FROM w",
+        "SELECT NTILE(TRUE) OVER (ORDER BY n) FROM w",
+        "WITH q AS (SELECT n FROM w), q AS (SELECT 1 AS n) SELECT n FROM q",
     ],
 )
 def test_what_has_no_rule_is_refused(sql: str) -> None:
