@@ -39,7 +39,7 @@ class TextCalls:
                 return self._trim(e)
             case exp.StrPosition():
                 return self.ex.text_call("position", [e.this, e.args["substr"]], INTEGER)
-            case exp.Replace():
+            case exp.Replace() if e.args.get("replacement") is not None:
                 return self.ex.text_call(
                     "replace", [e.this, e.expression, e.args["replacement"]], TEXT
                 )

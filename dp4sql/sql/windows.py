@@ -104,7 +104,14 @@ class Windows:
                 else f"WINDOW {name} AS (...) at the end of the SELECT defines it.",
                 position=position(e),
             )
-        return self._clauses(self.named[name], inside | {name}) | own
+        named = self._clauses(self.named[name], inside | {name})
+        if own and ("partition_by" in own or "spec" in named or own.keys() & named.keys()):
+            raise SyntaxError_(
+                f'cannot override the clauses of window "{name}"',
+                hint="Beside a window's name may stand an ORDER BY and a frame, where it has none itself.",
+                position=position(e),
+            )
+        return named | own
 
     def _function(self, e: exp.Expr) -> tuple[str, tuple[Expr, ...], Type]:
         if type(e) in PLACES:
@@ -177,7 +184,13 @@ class Windows:
 
 
 def named_windows(e: exp.Select) -> dict[str, exp.Window]:
-    return {fold(window.this): window for window in e.args.get("windows") or ()}
+    found: dict[str, exp.Window] = {}
+    for window in e.args.get("windows") or ():
+        name = fold(window.this)
+        if name in found:
+            raise SyntaxError_(f'window "{name}" is already defined', position=position(window))
+        found[name] = window
+    return found
 
 
 def _type(op: str, type: Type) -> Type:
