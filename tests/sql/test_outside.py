@@ -22,23 +22,23 @@ ROWS = [(i, i % 3, f"text {i}") for i in range(6)]
 FIRST = "(SELECT k FROM w ORDER BY k)"
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "(SELECT n FROM w ORDER BY n) OFFSET 2",
-        "(SELECT n FROM w ORDER BY n LIMIT 5) LIMIT 2",
-        "(SELECT n FROM w ORDER BY n LIMIT 5 OFFSET 1) OFFSET 2",
-        "SELECT * FROM ((SELECT n FROM w ORDER BY n) OFFSET 2) q ORDER BY n",
-        "SELECT k FROM w UNION SELECT k + 1 FROM w ORDER BY 1 OFFSET 2",
-        "SELECT COUNT(*) FROM (SELECT k FROM w UNION SELECT k + 1 FROM w OFFSET 3) q",
-        "SELECT COUNT(*) FROM (SELECT n FROM w GROUP BY ROLLUP (n) OFFSET 3) q",
-        f"SELECT n FROM w WHERE k = ANY ({FIRST} LIMIT 1) ORDER BY n",
-        f"SELECT n FROM w WHERE k IN ({FIRST} OFFSET 5) ORDER BY n",
-        f"SELECT n FROM w WHERE k IN ({FIRST} LIMIT 1) OR n = 5 ORDER BY n",
-        "SELECT n FROM w WHERE n IN (SELECT DISTINCT ON (k) n FROM w ORDER BY k, n DESC) ORDER BY n",
-        "SELECT n FROM w WHERE n IN (SELECT DISTINCT ON (k) n FROM w ORDER BY k, n DESC) OR n = 0 ORDER BY n",
-    ],
-)
+STANDING_OUTSIDE = [
+    "(SELECT n FROM w ORDER BY n) OFFSET 2",
+    "(SELECT n FROM w ORDER BY n LIMIT 5) LIMIT 2",
+    "(SELECT n FROM w ORDER BY n LIMIT 5 OFFSET 1) OFFSET 2",
+    "SELECT * FROM ((SELECT n FROM w ORDER BY n) OFFSET 2) q ORDER BY n",
+    "SELECT k FROM w UNION SELECT k + 1 FROM w ORDER BY 1 OFFSET 2",
+    "SELECT COUNT(*) FROM (SELECT k FROM w UNION SELECT k + 1 FROM w OFFSET 3) q",
+    "SELECT COUNT(*) FROM (SELECT n FROM w GROUP BY ROLLUP (n) OFFSET 3) q",
+    f"SELECT n FROM w WHERE k = ANY ({FIRST} LIMIT 1) ORDER BY n",
+    f"SELECT n FROM w WHERE k IN ({FIRST} OFFSET 5) ORDER BY n",
+    f"SELECT n FROM w WHERE k IN ({FIRST} LIMIT 1) OR n = 5 ORDER BY n",
+    "SELECT n FROM w WHERE n IN (SELECT DISTINCT ON (k) n FROM w ORDER BY k, n DESC) ORDER BY n",
+    "SELECT n FROM w WHERE n IN (SELECT DISTINCT ON (k) n FROM w ORDER BY k, n DESC) OR n = 0 ORDER BY n",
+]
+
+
+@pytest.mark.parametrize("sql", STANDING_OUTSIDE)
 def test_what_stands_outside_brackets_counts(sql: str) -> None:
     (read,) = dp4sql.explain(POLICY, sql).reads
     with duckdb.connect() as engine:
