@@ -35,6 +35,8 @@ from dp4sql.sql.parse import nearest
 from dp4sql.wire.parameters import decode
 from dp4sql.wire.values import oid_of, type_of
 
+#: Sessions can lift their default, and an operator's database belongs to the role that all of them have there.
+READ_ONLY: Final = {"transaction_read_only": "on"}
 _NO_TABLE: Final = re.compile(r'relation "(?:[^".]*\.)?(.+)" does not exist')
 
 
@@ -177,10 +179,10 @@ class Answers:
         if constant and (kept := self._catalog.kept.find(key)):
             return cast(Result, kept)
         given = (arguments.values, arguments.formats)
-        rows = await self._own_rows(statement)
+        local = READ_ONLY | await self._own_rows(statement)
 
         async def run(session: Upstream) -> Relayed:
-            return await session.run(statement.text, prepared.oids, *given, formats, rows)
+            return await session.run(statement.text, prepared.oids, *given, formats, local)
 
         session = await self._session()
         setting = sets(statement)

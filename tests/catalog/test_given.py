@@ -45,6 +45,18 @@ def test_it_is_filled_once_and_answers(address: str, tmp_path: Path) -> None:
                 client.execute("SELECT pg_read_file('/etc/passwd')")
 
 
+def test_no_client_writes_what_others_see(address: str, tmp_path: Path) -> None:
+    """SELECT INTO makes a table, and the role of all clients owns the database."""
+    url = f"postgresql://keeper:{PASSWORD}@{address}/catalog"
+    off = "SELECT set_config('default_transaction_read_only', 'off', false)"
+    hidden = f"SELECT query_to_xml($q${off}$q$, true, true, '')"
+    with proxy(tmp_path, catalog=url) as running, connect(running) as client:
+        for lifted in (off, hidden):
+            client.execute(lifted.encode())
+            with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+                client.execute("SELECT 1 AS x INTO public.planted")
+
+
 @pytest.mark.parametrize(
     ("user", "database"),
     [(USER, "catalog"), ("keeper", "postgres")],
