@@ -31,6 +31,7 @@ from dp4sql.sql.parse import parse, position
 
 #: Items of all FROM clauses.
 MAX_RELATIONS: Final = 100
+_SIGNS: Final = str.maketrans(".:#", "___")
 
 Given: TypeAlias = Value | Constant
 
@@ -99,7 +100,12 @@ class Lowering:
     # ------------------------------------------------------------ names and parameters
 
     def fresh(self, name: str) -> str:
-        """`name`, or `name#2` and so on when it is taken."""
+        """`name`, or `name#2` and so on when it is taken.
+
+        A column of a table is called `alias.column`, and what is derived from a column `column:what`: no name
+        that a client chooses may be one of these.
+        """
+        name = name.translate(_SIGNS)
         candidate, n = name, 1
         while candidate in self._taken:
             n += 1

@@ -1,0 +1,82 @@
+"""A name that a client chooses is never taken for a column that it is not."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+import dp4sql
+
+POLICY = dp4sql.load_policy(
+    {
+        "dp4sql": 1,
+        "tables": {
+            "t": {
+                "key": ["id"],
+                "columns": {
+                    "id": "integer",
+                    "k": {"type": "integer", "range": [0, 1000]},
+                    "w.n": {"type": "integer", "range": [0, 1000]},
+                },
+            },
+            "w": {
+                "key": ["id"],
+                "rows": 3,
+                "columns": {
+                    "id": "integer",
+                    "n": {"type": "integer", "range": [0, 1]},
+                    "b.n": {"type": "integer", "range": [0, 1]},
+                },
+            },
+        },
+        "policies": {"p": {"entity": "t", "epsilon": 1, "labels": {"t": "del", "w": "pub"}}},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'SELECT w.n, q."w.n" AS m FROM w, (SELECT n + 5 AS "w.n" FROM w x) q ORDER BY 1, 2',
+        'SELECT q."w.n" AS m, w.n FROM (SELECT n + 5 AS "w.n" FROM w x) q, w ORDER BY 1, 2',
+        'SELECT a."b.n", "a.b".n FROM w a, w "a.b" ORDER BY 1, 2',
+        'SELECT a.n, a."w.n" FROM (SELECT n, n * 2 AS "w.n" FROM w) a ORDER BY 1, 2',
+    ],
+)
+def test_columns_of_two_names_are_two(sql: str) -> None:
+    (read,) = dp4sql.explain(POLICY, sql).reads
+    with duckdb.connect() as engine:
+        engine.execute(
+            'CREATE TABLE w AS SELECT i AS id, i % 2 AS n, 1 - i % 2 AS "b.n" FROM range(3) r(i)'
+        )
+        assert engine.execute(read).fetchall() == engine.execute(sql).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("sql", "bound"),
+    [
+        (
+            'SELECT SUM(q."w.n") FROM (SELECT k + 0 AS "w.n", id FROM t) q JOIN w ON q.id = w.id',
+            1000,
+        ),
+        ('SELECT SUM(w.n) FROM (SELECT k + 0 AS "w.n", id FROM t) q JOIN w ON q.id = w.id', 1),
+        (
+            'SELECT SUM(q."w.n") FROM w JOIN (SELECT k + 0 AS "w.n", id FROM t) q ON q.id = w.id',
+            1000,
+        ),
+        ('SELECT SUM(w.n) FROM w JOIN (SELECT k + 0 AS "w.n", id FROM t) q ON q.id = w.id', 1),
+        ('SELECT SUM("a.w".n) FROM t a JOIN w "a.w" ON a.id = "a.w".id', 1),
+        ('SELECT SUM(a."w.n") FROM t a JOIN w "a.w" ON a.id = "a.w".id', 1000),
+    ],
+)
+def test_the_bound_is_that_of_the_column_that_is_added_up(sql: str, bound: int) -> None:
+    found = dp4sql.explain(POLICY, sql)
+    assert found.aggregates[0].bounds["p"] == bound
+    (read, *_) = found.reads
+    rows = 'SELECT range::INTEGER AS id, 1000 AS k, 1000 AS "w.n" FROM range(2)'
+    with duckdb.connect() as engine:
+        engine.execute(f"CREATE TABLE t AS {rows}")
+        engine.execute(
+            'CREATE TABLE w AS SELECT range::INTEGER AS id, 1 AS n, 1 AS "b.n" FROM range(2)'
+        )
+        assert engine.execute(read).fetchall() == [(2 * bound,)]
