@@ -302,9 +302,10 @@ def test_a_killed_catalog_is_started_again(tmp_path: Path) -> None:
         os.kill(_postmaster(running), signal.SIGKILL)
         for client in (first, second):
             states = [ask(client, "select now()") for _ in range(3)]
+            # The dead server's sessions end when they notice, which may be during the last one.
             assert set(states) <= {"", "57P01", "58000"}
             assert states.count("") >= 2
-            assert states[-1] == ""
+            assert ask(client, "select now()") == ""
         assert answers(first, PRIVATE)
 
 
