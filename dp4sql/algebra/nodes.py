@@ -97,13 +97,15 @@ class Semi:
 @dataclass(frozen=True, slots=True)
 class Agg:
     """One aggregate: `id` names its output, `arg` the column it reads (None for COUNT(*)); `text` is how the
-    statement writes it."""
+    statement writes it. `fraction` is the share of values before a percentile, in ascending order also where it is
+    `descending`: then of two values between which it lies exactly it is the larger one."""
 
     id: str
     function: AggregateFunction
     arg: str | None
     type: Type
     fraction: Value = None
+    descending: bool = field(default=False, kw_only=True)
     text: str = field(default="", compare=False)
     at: int | None = field(default=None, compare=False)
 

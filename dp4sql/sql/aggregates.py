@@ -237,7 +237,8 @@ class Aggregates:
         if others:
             raise SyntaxError_("a percentile is of one expression", position=position(e))
         value = Decimal(str(fraction.value))
-        if item.args.get("desc"):
+        descending = bool(item.args.get("desc"))
+        if descending:
             value = 1 - value
         arg = self._argument(item.this, condition)
         if not is_number(arg.type) and function == "quantile_cont":
@@ -246,9 +247,9 @@ class Aggregates:
                 hint="PERCENTILE_DISC chooses among values that have an order, such as dates.",
                 position=position(e),
             )
-        return self._measure(
-            function, arg, DOUBLE if function == "quantile_cont" else held(arg), value
-        )
+        if function == "quantile_cont":
+            return self._measure(function, arg, DOUBLE, value)
+        return self._measure(function, arg, held(arg), value, descending)
 
     def _logical(self, e: exp.Expr, condition: Expr | None) -> Expr:
         arg = self._argument(e.this, condition)
@@ -263,15 +264,22 @@ class Aggregates:
         )
 
     def _measure(
-        self, function: AggregateFunction, arg: Expr | None, type: Type, fraction: Value = None
+        self,
+        function: AggregateFunction,
+        arg: Expr | None,
+        type: Type,
+        fraction: Value = None,
+        descending: bool = False,
     ) -> Expr:
         column = self._column(arg) if arg is not None else None
+        asked = function, column, fraction, descending
         for agg in self.aggs:
-            if (agg.function, agg.arg, agg.fraction) == (function, column, fraction):
+            if (agg.function, agg.arg, agg.fraction, agg.descending) == asked:
                 return Col(agg.id, agg.type)
         assert self._whole is not None
         text, at = self._whole.sql(dialect="postgres", copy=False), position(self._whole)
-        found = Agg(self.fresh(function.split("_")[0]), function, column, type, fraction, text, at)
+        id = self.fresh(function.split("_")[0])
+        found = Agg(id, function, column, type, fraction, text, at, descending=descending)
         self.aggs.append(found)
         return Col(found.id, type)
 

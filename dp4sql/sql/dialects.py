@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal
+from decimal import Decimal
+from typing import Final, Literal, cast
 
 from dp4sql.algebra.nodes import Agg
 from dp4sql.algebra.schema import Table
@@ -106,7 +107,10 @@ class Dialect:
                 return lambda arg: f"SUM(DISTINCT {arg})"
             case "quantile_cont" | "quantile_disc":
                 name = "PERCENTILE_CONT" if agg.function == "quantile_cont" else "PERCENTILE_DISC"
-                return lambda arg: f"{name}({agg.fraction}) WITHIN GROUP (ORDER BY {arg})"
+                share, order = agg.fraction, ""
+                if agg.descending:
+                    share, order = 1 - cast(Decimal, agg.fraction), " DESC"
+                return lambda arg: f"{name}({share}) WITHIN GROUP (ORDER BY {arg}{order})"
             case _:
                 return lambda arg: f"{agg.function.upper()}({arg})"
 

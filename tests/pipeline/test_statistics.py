@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -74,3 +75,16 @@ def test_a_median_is_charged_its_loss(pipeline: Pipeline) -> None:
     assert measurement.bounds["student"] == 12
     assert measurement.scale == 24
     assert found.charges["student"] == 1
+
+
+@pytest.mark.parametrize("share", ["0", "0.25", "0.3", "0.5", "0.75", "1"])
+def test_percentiles_of_public_rows_in_descending_order(pipeline: Pipeline, share: str) -> None:
+    """The first value, in that order, at which the share is reached; 0.25 of four rows is the first one."""
+    ((largest, smallest),) = rows(
+        pipeline,
+        f"""SELECT PERCENTILE_DISC({share}) WITHIN GROUP (ORDER BY x DESC),
+            PERCENTILE_DISC({share}) WITHIN GROUP (ORDER BY x)
+            FROM (VALUES (10), (20), (30), (40)) AS t(x)""",
+    )
+    place = max(1, math.ceil(Fraction(share) * 4))
+    assert (largest, smallest) == (50 - 10 * place, 10 * place)
