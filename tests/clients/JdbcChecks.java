@@ -97,16 +97,19 @@ public class JdbcChecks {
             m.getCrossReference(null, "public", "student", null, "public", "enrollment").close();
         });
         all.put("cancel", c -> {
+            Timer asking = new Timer(true);
             try (Statement s = c.createStatement()) {
-                new Timer(true).schedule(new TimerTask() {
+                asking.schedule(new TimerTask() {
                     public void run() {
                         try { s.cancel(); } catch (SQLException e) { throw new IllegalStateException(e); }
                     }
-                }, 300);
+                }, 300, 300);
                 s.executeQuery("SELECT pg_sleep(30)");
                 hold(false);
             } catch (SQLException e) {
                 hold(e.getSQLState().equals("57014"));
+            } finally {
+                asking.cancel();
             }
             try (Statement s = c.createStatement()) {
                 s.setQueryTimeout(1);

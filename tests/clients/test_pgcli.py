@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import pytest
 from pgcli.pgexecute import PGExecute
 
+from tests.clients.cancelling import cancelling
 from tests.clients.place import MAJORS, NAMES, Place
 
 
@@ -60,12 +60,10 @@ def test_prepared(client: PGExecute) -> None:
 
 
 def test_cancel(client: PGExecute) -> None:
-    timer = threading.Timer(0.2, client.conn.cancel_safe)
-    timer.start()
-    ((_, _, _, message, _, ok, *_),) = client.run(
-        "SELECT pg_sleep(30)", on_error_resume=True, exception_formatter=str
-    )
-    timer.join()
+    with cancelling(client.conn.cancel_safe):
+        ((_, _, _, message, _, ok, *_),) = client.run(
+            "SELECT pg_sleep(30)", on_error_resume=True, exception_formatter=str
+        )
     assert "canceling statement" in message
     assert not ok
 

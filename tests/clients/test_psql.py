@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import signal
 import subprocess
-import time
 
 import pytest
 
+from tests.clients.cancelling import cancelling
 from tests.clients.direct import postgres
 from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Place, counting
 
@@ -139,9 +138,8 @@ def test_cancel(place: Place) -> None:
     )  # fmt: skip
     assert client.stdout is not None
     assert client.stdout.readline() == "here\n"
-    time.sleep(0.7)
-    os.kill(client.pid, signal.SIGINT)
-    assert "canceling statement" in client.communicate(timeout=10)[1]
+    with cancelling(lambda: client.send_signal(signal.SIGINT)):
+        assert "canceling statement" in client.communicate(timeout=10)[1]
 
 
 def test_thousand(place: Place) -> None:

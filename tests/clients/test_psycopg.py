@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 
+from tests.clients.cancelling import cancelling
 from tests.clients.place import (
     ALL_TYPES,
     ARRAYS,
@@ -88,11 +88,8 @@ def test_introspection(client: psycopg.Connection) -> None:
 
 
 def test_cancel(client: psycopg.Connection) -> None:
-    timer = threading.Timer(0.2, client.cancel_safe)
-    timer.start()
-    with pytest.raises(psycopg.errors.QueryCanceled):
+    with pytest.raises(psycopg.errors.QueryCanceled), cancelling(client.cancel_safe):
         client.execute("SELECT pg_sleep(30)")
-    timer.join()
     assert client.execute("SELECT 1").fetchone() == (1,)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ import psycopg2.extensions
 import psycopg2.extras
 import pytest
 
+from tests.clients.cancelling import cancelling
 from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Place, counting
 
 
@@ -68,11 +68,8 @@ def test_introspection(client: Any) -> None:
 
 
 def test_cancel(client: Any) -> None:
-    timer = threading.Timer(0.2, client.cancel)
-    timer.start()
-    with pytest.raises(psycopg2.errors.QueryCanceled):
+    with pytest.raises(psycopg2.errors.QueryCanceled), cancelling(client.cancel):
         fetch(client, "SELECT pg_sleep(30)")
-    timer.join()
     client.rollback()
     assert fetch(client, "SELECT 1") == [(1,)]
 

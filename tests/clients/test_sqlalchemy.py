@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import ssl
-import threading
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from tests.clients.cancelling import cancelling
 from tests.clients.place import ALL_TYPES, NAMES, PARAMETERS, VALUES, Place, counting
 
 DRIVERS = [name for name in ("psycopg", "psycopg2", "pg8000") if importlib.util.find_spec(name)]
@@ -125,12 +125,8 @@ def cancelled(client: sa.Connection) -> None:
         client.execute(sa.text("SET statement_timeout = '200ms'"))
         client.execute(sa.text("SELECT pg_sleep(30)"))
         return
-    timer = threading.Timer(0.2, driver.cancel)
-    timer.start()
-    try:
+    with cancelling(driver.cancel):
         client.execute(sa.text("SELECT pg_sleep(30)"))
-    finally:
-        timer.join()
 
 
 def test_thousand(engine: sa.Engine) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 
 import pytest
 
@@ -133,10 +132,10 @@ def test_cancel_stops_a_statement_and_answers_nothing(live: Proxy) -> None:
         pid, secret = int.from_bytes(keys[:4], "big", signed=True), keys[4:]
         assert pid > 0
         client.send(query("select pg_sleep(30)"))
-        time.sleep(0.1)
         assert cancel(live.port, pid, b"\0\0\0\0") == b""
         assert client.silent()
-        assert cancel(live.port, pid, secret) == b""
+        while client.silent():  # a request that comes before its statement stops nothing
+            assert cancel(live.port, pid, secret) == b""
         assert error(client.until("Z"))["C"] == "57014"
         client.send(query("select 1"))
         assert client.kinds() == "TDCZ"
