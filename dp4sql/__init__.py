@@ -38,7 +38,7 @@ def _policies(source: PolicySource) -> PolicySet:
 
 def explain(policy: PolicySource, sql: str) -> Explanation:
     """Per aggregate its `bounds` (policy name -> exact Fraction), derivation, noise scale. Reads no data."""
-    from dp4sql.preparation import explain as explained
+    from dp4sql.pipeline.preparation import explain as explained
 
     return explained(_policies(policy), sql)
 

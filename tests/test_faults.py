@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults import watched
 
-ERRORBARS = logging.getLogger("dp4sql.errorbars")
+ERRORBARS = logging.getLogger("dp4sql.pipeline.errorbars")
 FAILED = "half-widths could not be simulated"
 
 

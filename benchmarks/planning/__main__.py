@@ -22,8 +22,8 @@ from sqlglot.optimizer.qualify import qualify
 import dp4sql
 from dp4sql.bench.queries import tpch_queries
 from dp4sql.errors import Dp4sqlError
+from dp4sql.pipeline.preparation import prepare, rendered
 from dp4sql.policy.labels import PolicySet
-from dp4sql.preparation import prepare, rendered
 from dp4sql.sql.dialects import DUCKDB
 
 #: Numbers of statements: one that was seen before would be read quicker.

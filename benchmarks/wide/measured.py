@@ -24,8 +24,8 @@ from dp4sql.budget.ledger import Ledger
 from dp4sql.mechanisms import release
 from dp4sql.mechanisms.stages import Release
 from dp4sql.pipeline import Pipeline
+from dp4sql.pipeline.preparation import prepare, stage_sql
 from dp4sql.policy.labels import PolicySet
-from dp4sql.preparation import prepare, stage_sql
 from dp4sql.rows import PrivateRows
 from dp4sql.session.results import EncodedRows
 from dp4sql.settings import Settings

@@ -16,9 +16,9 @@ from dp4sql.bench.measure import Clock, TimedBackend, TimedLedger, errors, plain
 from dp4sql.bench.queries import Query, tpch_queries
 from dp4sql.bench.results import Measured, Results
 from dp4sql.errors import Dp4sqlError
+from dp4sql.garbage import settled
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.labels import PolicySet
-from dp4sql.settled import settled
 
 Tell = Callable[[str], None]
 Load = Callable[[int, int, str], None]

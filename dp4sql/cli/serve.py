@@ -97,9 +97,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _served(args: argparse.Namespace) -> None:
+    from dp4sql.garbage import settled
     from dp4sql.server import Options
     from dp4sql.serving import Watch, address, proxy, until_stopped
-    from dp4sql.settled import settled
 
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO

@@ -22,7 +22,7 @@ from dp4sql.backends import open_backend
 from dp4sql.backends.postgres import PostgresBackend
 from dp4sql.errors import EngineError, QueryCanceled
 from dp4sql.mechanisms.reading import histogram_sql
-from dp4sql.preparation import prepare
+from dp4sql.pipeline.preparation import prepare
 from dp4sql.rows import OutputColumn, listed
 from dp4sql.sql.dialects import POSTGRES as POSTGRES_SQL
 

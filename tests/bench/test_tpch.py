@@ -21,7 +21,7 @@ from dp4sql.cli import main
 from dp4sql.data import tpch
 from dp4sql.data.shipped import policy_file
 from dp4sql.errors import InvalidParameter
-from dp4sql.preparation import explain
+from dp4sql.pipeline.preparation import explain
 from dp4sql.sql.dialects import DIALECTS, Dialect
 
 ANSWERED = {1, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 16, 17, 19, 22}

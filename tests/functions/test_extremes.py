@@ -21,7 +21,7 @@ from dp4sql.mechanisms.ranks import Rank, scores
 from dp4sql.mechanisms.reading import histogram_sql, read_sql
 from dp4sql.mechanisms.release import integers
 from dp4sql.mechanisms.stages import Release
-from dp4sql.preparation import prepare
+from dp4sql.pipeline.preparation import prepare
 from dp4sql.sql.dialects import DUCKDB, POSTGRES, Dialect
 from tests.functions.conftest import Run
 

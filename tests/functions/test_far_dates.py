@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import dp4sql
-from dp4sql.preparation import prepare, stage_sql
+from dp4sql.pipeline.preparation import prepare, stage_sql
 from dp4sql.sql.dialects import DUCKDB, POSTGRES, Dialect
 from tests.functions.conftest import Run
 

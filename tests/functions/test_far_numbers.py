@@ -10,7 +10,7 @@ import pytest
 import dp4sql
 from dp4sql.errors import NumberOutOfRange
 from dp4sql.mechanisms.reading import histogram_sql
-from dp4sql.preparation import prepare, stage_sql
+from dp4sql.pipeline.preparation import prepare, stage_sql
 from dp4sql.sql.dialects import DIALECTS, DUCKDB, POSTGRES, Dialect
 from tests.functions.conftest import Run
 

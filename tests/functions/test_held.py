@@ -14,7 +14,7 @@ import pytest
 import dp4sql
 from dp4sql.mechanisms.reading import read_sql
 from dp4sql.mechanisms.stages import Release
-from dp4sql.preparation import prepare
+from dp4sql.pipeline.preparation import prepare
 from dp4sql.sql.dialects import DUCKDB, POSTGRES, Dialect
 from tests.functions.conftest import Run
 

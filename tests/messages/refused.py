@@ -8,8 +8,8 @@ from typing import Final
 
 import dp4sql
 from dp4sql.errors import Dp4sqlError
+from dp4sql.pipeline.preparation import prepare
 from dp4sql.policy.labels import PolicySet
-from dp4sql.preparation import prepare
 from tests.coverage.table import tpch22
 
 GOLDEN: Final = Path(__file__).parent / "refusals.txt"

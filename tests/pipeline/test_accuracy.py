@@ -11,7 +11,7 @@ from typing import Any
 import dp4sql
 from dp4sql.mechanisms.explain import MeasurementReport
 from dp4sql.pipeline import Pipeline
-from dp4sql.preparation import explain
+from dp4sql.pipeline.preparation import explain
 from dp4sql.settings import Settings
 
 POLICY = Path(__file__).parents[2] / "policies" / "university.yaml"

@@ -13,7 +13,7 @@ from dp4sql.errors import BudgetExceeded, InvalidParameter
 from dp4sql.mechanisms.target import reaching
 from dp4sql.noise import half_width
 from dp4sql.pipeline import Pipeline
-from dp4sql.preparation import prepare
+from dp4sql.pipeline.preparation import prepare
 from dp4sql.settings import Settings
 from tests.pipeline.test_repeats import MAJORS, ask, said, spent
 

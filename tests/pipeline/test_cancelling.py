@@ -98,11 +98,11 @@ def test_while_it_is_read(asked: Pipeline, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_while_its_noise_is_drawn(asked: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dp4sql.execution import add_noise
+    from dp4sql.pipeline.execution import add_noise
 
     held = Held(add_noise)
     with monkeypatch.context() as patch:
-        patch.setattr("dp4sql.execution.add_noise", held)
+        patch.setattr("dp4sql.pipeline.execution.add_noise", held)
         assert cancelled(asked, held.begun) == [TOLD]
         assert kinds(asked) == ["charge", "failed"]
         held.go_on.set()

@@ -15,7 +15,7 @@ from dp4sql.algebra.types import TIMESTAMPTZ
 from dp4sql.errors import Unsupported
 from dp4sql.infer.ranges import number
 from dp4sql.pipeline import Pipeline
-from dp4sql.preparation import prepare
+from dp4sql.pipeline.preparation import prepare
 from dp4sql.rows import Released
 from dp4sql.sql.moments import converted, fixed, part, truncated
 

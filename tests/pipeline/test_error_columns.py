@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import dp4sql
-from dp4sql.errorbars import Answer
 from dp4sql.mechanisms.simulate import away
 from dp4sql.pipeline import Pipeline
-from dp4sql.postprocess import Run
+from dp4sql.pipeline.errorbars import Answer
+from dp4sql.pipeline.postprocess import Run
 from dp4sql.rows import Released
 from dp4sql.settings import Settings
 from tests.coverage.questions import read

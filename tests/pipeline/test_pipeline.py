@@ -183,7 +183,7 @@ def test_noise_is_drawn_beside_the_event_loop(
         threads.append(threading.current_thread().name.partition("_")[0])
         return add_noise(*arguments)
 
-    monkeypatch.setattr("dp4sql.execution.add_noise", watched)
+    monkeypatch.setattr("dp4sql.pipeline.execution.add_noise", watched)
     monkeypatch.setattr("dp4sql.rows.PART", many)
     answer(pipeline, "SELECT major, COUNT(*) FROM student GROUP BY major")
     assert threads == [drawn_by]

@@ -9,7 +9,7 @@ import pytest
 
 from dp4sql.errors import SyntaxError_
 from dp4sql.pipeline import Pipeline
-from dp4sql.preparation import prepare
+from dp4sql.pipeline.preparation import prepare
 
 
 @pytest.fixture

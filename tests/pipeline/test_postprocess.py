@@ -17,7 +17,15 @@ from dp4sql.algebra.nodes import Fetched, Limit, Node, Project, Select, Sort
 from dp4sql.algebra.types import BIGINT, BOOLEAN, DATE, TEXT, Type
 from dp4sql.backends.duckdb import Scratch
 from dp4sql.mechanisms.measure import decimal
-from dp4sql.postprocess import SORTED_HERE, Run, by_engine, chosen, evaluate, picked, places
+from dp4sql.pipeline.postprocess import (
+    SORTED_HERE,
+    Run,
+    by_engine,
+    chosen,
+    evaluate,
+    picked,
+    places,
+)
 from dp4sql.rows import Row, Rows, Where, taken
 
 NUMERIC = Type("numeric", scale=2)

@@ -10,7 +10,7 @@ import pytest
 
 from dp4sql.errors import InvalidParameter
 from dp4sql.pipeline import Pipeline
-from dp4sql.preparation import prepare, priced
+from dp4sql.pipeline.preparation import prepare, priced
 from dp4sql.rows import Released
 from dp4sql.settings import NAMES, Settings
 

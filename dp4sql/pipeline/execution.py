@@ -10,8 +10,6 @@ from fractions import Fraction
 from dp4sql.algebra.bounds import finite
 from dp4sql.algebra.types import BIGINT
 from dp4sql.backends.base import Read
-from dp4sql.engine import Engine, Steps
-from dp4sql.errorbars import Answer, Widths
 from dp4sql.errors import CardinalityViolation
 from dp4sql.mechanisms.calls import Opened
 from dp4sql.mechanisms.reading import histogram_sql
@@ -26,8 +24,10 @@ from dp4sql.mechanisms.stages import (
     ScalarStage,
     Stage,
 )
-from dp4sql.postprocess import Ids, Rows, Run, evaluate
-from dp4sql.preparation import Prepared, stage_sql
+from dp4sql.pipeline.engine import Engine, Steps
+from dp4sql.pipeline.errorbars import Answer, Widths
+from dp4sql.pipeline.postprocess import Ids, Rows, Run, evaluate
+from dp4sql.pipeline.preparation import Prepared, stage_sql
 from dp4sql.rows import PART, OutputColumn, PrivateRows
 from dp4sql.settings import Settings
 

@@ -34,7 +34,7 @@ from dp4sql.mechanisms.simulate import (
     rounded,
 )
 from dp4sql.mechanisms.stages import Plan, Price, Release, ScalarStage
-from dp4sql.postprocess import (
+from dp4sql.pipeline.postprocess import (
     SORTED_HERE,
     Choice,
     Formulas,

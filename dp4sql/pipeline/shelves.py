@@ -8,14 +8,14 @@ from functools import lru_cache, partial
 from typing import Final
 
 from dp4sql.budget.kept import Keeping, KeptAnswers, period
-from dp4sql.engine import Engine
 from dp4sql.mechanisms.derived import View, view
 from dp4sql.mechanisms.shelf import Deriving, Shelf
 from dp4sql.mechanisms.stages import Price, Release
 from dp4sql.mechanisms.stored import digest
+from dp4sql.pipeline.engine import Engine
+from dp4sql.pipeline.postprocess import bins_of
+from dp4sql.pipeline.preparation import Prepared
 from dp4sql.policy.labels import Allowance, PolicySet
-from dp4sql.postprocess import bins_of
-from dp4sql.preparation import Prepared
 from dp4sql.settings import Settings
 
 NOTHING: Final = Allowance()

@@ -10,10 +10,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import Final, TypeAlias
 
-from dp4sql import errorbars
 from dp4sql.algebra.types import Type, Value
 from dp4sql.budget.cost import Charge
-from dp4sql.errorbars import Form, form_of
 from dp4sql.errors import TooComplex
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.derived import View
@@ -33,6 +31,8 @@ from dp4sql.mechanisms.split import weights
 from dp4sql.mechanisms.stages import Plan, Price, PublicRead, Release, ScalarStage, price
 from dp4sql.mechanisms.stored import Identity, identities
 from dp4sql.mechanisms.target import reaching
+from dp4sql.pipeline import errorbars
+from dp4sql.pipeline.errorbars import Form, form_of
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn
 from dp4sql.settings import Settings

@@ -5,6 +5,11 @@ sql -> plan -> price          pure: no data, no randomness; EXPLAIN and Describe
     -> backend.fetch          exact integers, opaque
     -> add_noise              the only thing that leaves
     -> post-processing        over released rows, in an empty DuckDB
+
+The steps have modules of their own, in this order: preparation (plan, price and what is said of them), shelves
+(what was released already), admission (what is due, and whether one query may cost it), accounts (the charge),
+execution (stage after stage, on the engine), postprocess (over released rows), errorbars (how far off they
+may be).
 """
 
 from __future__ import annotations
@@ -20,9 +25,6 @@ from itertools import chain
 from typing import Final, Literal
 from weakref import WeakValueDictionary
 
-from dp4sql import errorbars
-from dp4sql.accounts import Accounts, observed, say_charged
-from dp4sql.admission import check_price, due
 from dp4sql.algebra.types import Type, Value
 from dp4sql.aside import aside
 from dp4sql.backends.base import Backend, query_canceled
@@ -31,16 +33,18 @@ from dp4sql.budget.journal import Asked, Journal, Outcome
 from dp4sql.budget.kept import Keeping, KeptAnswers
 from dp4sql.budget.ledger import Ledger
 from dp4sql.curator.differences import require_schema
-from dp4sql.engine import Engine, Steps
 from dp4sql.errors import BudgetExceeded, Dp4sqlError, EngineError, QueryCanceled
-from dp4sql.execution import Execution
 from dp4sql.mechanisms.calls import Environment, Opened
 from dp4sql.mechanisms.functions import FUNCTIONS
 from dp4sql.mechanisms.shelf import NOT_KEPT, Shelf, repeated
 from dp4sql.mechanisms.stages import Plan, Price
-from dp4sql.policy.labels import PolicySet
-from dp4sql.postprocess import Rows
-from dp4sql.preparation import (
+from dp4sql.pipeline import errorbars
+from dp4sql.pipeline.accounts import Accounts, observed, say_charged
+from dp4sql.pipeline.admission import check_price, due
+from dp4sql.pipeline.engine import Engine, Steps
+from dp4sql.pipeline.execution import Execution
+from dp4sql.pipeline.postprocess import Rows
+from dp4sql.pipeline.preparation import (
     Parameters,
     Prepared,
     Quote,
@@ -56,10 +60,11 @@ from dp4sql.preparation import (
     typed,
     weight,
 )
+from dp4sql.pipeline.shelves import Shelves
+from dp4sql.policy.labels import PolicySet
 from dp4sql.remember import Remembered
 from dp4sql.rows import Released
 from dp4sql.settings import Settings
-from dp4sql.shelves import Shelves
 from dp4sql.sql.moments import fixed
 
 #: Characters of the statements whose plans are kept; a plan takes up to a kilobyte for each.
