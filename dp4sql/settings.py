@@ -94,9 +94,13 @@ def _optional(name: str, text: str) -> Fraction | None:
     return None if text.lower() == "default" else _positive(name, text)
 
 
+_NUMBER: Final = re.compile(r"\+?[0-9._]{1,40}(?:[eE][+-]?[0-9]{1,2}|/[0-9]{1,40})?")
+"""As a double holds it: the digits of 1e999999999 would keep everybody waiting."""
+
+
 def _positive(name: str, text: str) -> Fraction:
     try:
-        value = Fraction(text.strip())
+        value = Fraction(text.strip() if _NUMBER.fullmatch(text.strip()) else 0)
     except (ValueError, ZeroDivisionError):
         value = Fraction(0)
     if value < LEAST:

@@ -14,6 +14,8 @@ from dp4sql.pipeline.preparation import prepare, priced
 from dp4sql.rows import Released
 from dp4sql.settings import NAMES, Settings
 
+FAR = ("1e999999999", "1e-999999999", "9e999", "1" * 500, "1/" + "3" * 500)
+
 GRADES = """SELECT major, COUNT(*) AS n, SUM(grade) AS total, AVG(review) AS mean
             FROM student JOIN enrollment USING (uid) GROUP BY major"""
 
@@ -44,6 +46,18 @@ def losses(pipeline: Pipeline, sql: str, **texts: str) -> dict[str, Fraction]:
 
 def spent(pipeline: Pipeline) -> Fraction:
     return pipeline.ledger.spent(pipeline.backend.identity, "student", "student")
+
+
+@pytest.mark.parametrize("text", FAR)
+@pytest.mark.parametrize("name", ["epsilon", "max_charge", "target_error"])
+def test_no_number_of_a_setting_has_digits_without_end(name: str, text: str) -> None:
+    with pytest.raises(InvalidParameter):
+        settings(**{name: text})
+
+
+@pytest.mark.parametrize("text", ["0.5", "1e-3", ".25", "1/3", "9e99"])
+def test_every_number_that_a_setting_takes_is_shown(text: str) -> None:
+    assert float(settings(epsilon=text).show("epsilon")) == float(Fraction(text))
 
 
 # ---------------------------------------------------------------- split
