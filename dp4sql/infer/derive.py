@@ -91,8 +91,8 @@ class Deriver:
                 terms = unary.union_all(
                     a.terms,
                     b.terms,
-                    dict(zip(left_ids, names, strict=True)),
-                    dict(zip(right_ids, names, strict=True)),
+                    tuple(zip(left_ids, names, strict=True)),
+                    tuple(zip(right_ids, names, strict=True)),
                 )
                 return Derivation("X-Union", terms, (a, b))
             case Values() | Series() | Fetched():
@@ -327,13 +327,13 @@ class Deriver:
         keys = frozenset(names.get(key, "") for key in node.keys)
         if not keys <= ids(join.left) or self.facts.freq(join.left, keys, nulls=True) != 1:
             return None
-        inner = {inner: outer for outer, inner in names.items() if outer in node.keys}
+        renamed = [(names[key], key) for key in node.keys]
         hung = self._hanging(join.left, join.right, join.pairs)
         if hung is not None:
             left = self.terms(join.left)
             every = frozenset(agg.id for agg in node.aggs)
-            attrs = frozenset(inner[a] for a in changed(left) & keys) | every
-            seen = map_distinct(hung[2], inner.get)
+            attrs = frozenset(key for a, key in renamed if a in changed(left)) | every
+            seen = map_distinct(hung[2], dict(renamed).get)
             terms = binary.owned_only(
                 (*left, *self.terms(join.right)),
                 hung[0],
@@ -356,7 +356,7 @@ class Deriver:
             arguments=arguments,
         )
         return "X-GrpLeft", unary.renamed(
-            unary.group_left_join(view), {**inner, **{a.id: a.id for a in node.aggs}}
+            unary.group_left_join(view), [*renamed, *((a.id, a.id) for a in node.aggs)]
         )
 
 

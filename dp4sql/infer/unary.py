@@ -5,7 +5,7 @@ Every rule takes the terms of its input and gives the terms of its output, for o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from dp4sql.algebra.bounds import Bound, least, plus, times
@@ -116,19 +116,21 @@ def distinct(terms: Terms, columns: Attrs) -> Terms:
     return tidy(result)
 
 
-def union_all(
-    left: Terms, right: Terms, left_names: Mapping[str, str], right_names: Mapping[str, str]
-) -> Terms:
+Names = Collection[tuple[str, str]]
+"""Columns, each with a name that it is given; one may have several."""
+
+
+def union_all(left: Terms, right: Terms, left_names: Names, right_names: Names) -> Terms:
     """X-Union. The slots of both sides, under the output's column names."""
     return tidy((*renamed(left, left_names), *renamed(right, right_names)))
 
 
-def renamed(terms: Terms, names: Mapping[str, str]) -> Terms:
+def renamed(terms: Terms, names: Names) -> Terms:
     return tuple(
         replace(
             term,
-            attrs=frozenset(names[a] for a in term.attrs if a in names),
-            distinct=map_distinct(term.distinct, names.get),
+            attrs=frozenset(new for old, new in names if old in term.attrs),
+            distinct=map_distinct(term.distinct, dict(names).get),
         )
         for term in terms
     )

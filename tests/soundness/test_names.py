@@ -80,3 +80,45 @@ def test_the_bound_is_that_of_the_column_that_is_added_up(sql: str, bound: int) 
             'CREATE TABLE w AS SELECT range::INTEGER AS id, 1 AS n, 1 AS "b.n" FROM range(2)'
         )
         assert engine.execute(read).fetchall() == [(2 * bound,)]
+
+
+TWICE = dp4sql.load_policy(
+    {
+        "dp4sql": 1,
+        "tables": {
+            "p": {
+                "key": ["id"],
+                "rows": 9,
+                "columns": {"id": "integer", "x": {"type": "integer", "range": [0, 9]}},
+            },
+            "q": {
+                "key": ["qid"],
+                "rows": 9,
+                "max_frequency": {"id": 3, "n": 3},
+                "foreign_keys": {"id": "p"},
+                "columns": {"qid": "integer", "id": "integer", "n": "integer"},
+            },
+        },
+        "policies": {
+            "r": {"entity": "p", "epsilon": 1, "labels": {"p": {"rep": ["x"]}, "q": "pub"}}
+        },
+    }
+)
+JOINED = "SELECT p.id, p.x AS m, p.x AS n, q.qid FROM p LEFT JOIN q"
+BOTH = {
+    "X-GrpLeft": f"SELECT id, m, n, COUNT(qid) FROM ({JOINED} ON q.n = p.id) t GROUP BY id, m, n",
+    "X-GrpHang": f"SELECT id, m, n, COUNT(qid) FROM ({JOINED} ON q.id = p.id) t GROUP BY id, m, n",
+    "X-GrpKey": "SELECT id, m, n, COUNT(*) FROM (SELECT id, x AS m, x AS n FROM p) t GROUP BY id, m, n",
+    "X-Union": "SELECT x AS m, x AS n FROM p UNION ALL SELECT 1, 2",
+    "X-Distinct": "SELECT DISTINCT id, x AS m, x AS n FROM p",
+    "T-Join": "SELECT a.x AS m, a.x AS n FROM p a JOIN p b ON a.id = b.x",
+}
+
+
+@pytest.mark.parametrize("name", ["m", "n"])
+@pytest.mark.parametrize("rule", BOTH)
+def test_a_column_of_two_names_is_private_by_both(rule: str, name: str) -> None:
+    """By one of them it was public, and its values were shown as they are."""
+    found = dp4sql.explain(TWICE, f"SELECT {name}, COUNT(*) FROM ({BOTH[rule]}) u GROUP BY {name}")
+    assert f"({rule})" in found.text()
+    assert found.aggregates[0].bounds["r"] >= 2
