@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from dp4sql.errors import SyntaxError_, Unsupported
 from dp4sql.sql.aggregates import is_aggregate
-from dp4sql.sql.names import fold, output_name
+from dp4sql.sql.headings import output_name
+from dp4sql.sql.names import fold
 from dp4sql.sql.parse import position
 
 MOST: Final = 32

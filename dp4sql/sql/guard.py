@@ -133,6 +133,8 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
 WRITTEN: Final[Mapping[tuple[type[exp.Expr], str], str]] = {
     (exp.Select, "locks"): "FOR UPDATE and FOR SHARE",
     (exp.Table, "sample"): "TABLESAMPLE",
+    (exp.Table, "catalog"): "a table's name with a database in front",
+    (exp.Column, "catalog"): "a column's name with a database in front",
     (exp.With, "recursive"): "WITH RECURSIVE",
     (exp.Group, "all"): "GROUP BY DISTINCT",
 }
@@ -141,6 +143,7 @@ WRITTEN: Final[Mapping[tuple[type[exp.Expr], str], str]] = {
 REWRITES: Final[Mapping[str, str]] = {
     "recursive": "Write the steps out as joins, as many as are needed.",
     "locks": "Leave it out: dp4sql changes nothing and locks nothing.",
+    "catalog": "Leave the database out: a session is connected to one.",
     "sample": "Leave it out: an answer from all rows needs no more noise.",
 }
 """What to write instead of an argument that is refused, by its name."""

@@ -24,6 +24,7 @@ from dp4sql.sql.combined import Combined
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.groupings import Absent, has_sets, spread
 from dp4sql.sql.guard import check
+from dp4sql.sql.headings import remember
 from dp4sql.sql.lowered import Cte, Ctes, Lowered, cut_or_sorted, unwrapped
 from dp4sql.sql.moments import moment
 from dp4sql.sql.names import Named, Relation, Scope, fold
@@ -61,7 +62,9 @@ def lower(
     lowering = Lowering(schema, covered, facts, parameters, signatures or {}, now)
     lowered = sql.lower()
     lowering.nested = lowered.count("select") > 1
-    query = lowering.query(check(parse(sql)), {}, None)
+    parsed = check(parse(sql))
+    remember(parsed, sql)
+    query = lowering.query(parsed, {}, None)
     if "ntile" in lowered:
         # PERCENTILE_CONT and QUANTILE may be of an array.
         check_whole(query.node)

@@ -129,32 +129,3 @@ class Scope:
             (c.name, c.col) for r in self.relations for c in r.columns if c.name not in self.merged
         ]
         return found
-
-
-def output_name(e: exp.Expr) -> str:
-    """The column name Postgres would give."""
-    match e:
-        case exp.Alias():
-            return fold(e.args["alias"])
-        case exp.Column():
-            return fold(e.this)
-        case exp.Cast():
-            return (
-                output_name(e.this)
-                if isinstance(e.this, exp.Column)
-                else str(e.to.sql("postgres")).lower()
-            )
-        case exp.Paren() | exp.Filter() | exp.Window() | exp.WithinGroup():
-            return output_name(e.this)
-        case exp.Case():
-            return "case"
-        case exp.TimestampTrunc():
-            return "date_trunc"
-        case exp.Binary() | exp.Literal() | exp.Neg() | exp.Subquery() | exp.Parameter():
-            return "?column?"
-        case exp.Func():
-            names = {"logical_or": "bool_or", "logical_and": "bool_and", "ceil": "ceil"}
-            own = str(e.sql_name()).lower()
-            return names.get(own, own)
-        case _:
-            return "?column?"

@@ -18,6 +18,7 @@ from dp4sql.sql import strict
 
 MAX_LENGTH = 1_000_000
 _POSTGRES: Final = Postgres()
+_TOP: Final = re.compile(r"\bselect\s+top\s+$", re.IGNORECASE)
 _NUMBER_AND_UNIT: Final = re.compile(r"\s*-?\d+(\.\d+)?\s*[a-zA-Z]*\s*")
 
 
@@ -73,7 +74,15 @@ def _syntax(error: ParseError, sql: str) -> SyntaxError_:
     line, column = int(first.get("line") or 1), int(first.get("col") or 1)
     before = sum(len(text) + 1 for text in sql.split("\n")[: line - 1])
     offset = max(1, before + column - max(len(near), 1) + 1)
-    return SyntaxError_(f'syntax error at or near "{near}"', position=offset)
+    hint = _spoken(sql[: offset - 1], near)
+    return SyntaxError_(f'syntax error at or near "{near}"', hint=hint, position=offset)
+
+
+def _spoken(before: str, near: str) -> str | None:
+    """What other systems' words are here."""
+    if near == "`":
+        return 'Names stand as they are, or in double quotes: "name".'
+    return "LIMIT at the end takes the first rows." if _TOP.search(before) else None
 
 
 def _only_queries(tree: exp.Expr) -> exp.Expr:

@@ -15,9 +15,10 @@ from dp4sql.sql.aggregates import Aggregates, contains_aggregate
 from dp4sql.sql.attached import Attached
 from dp4sql.sql.block import BlockLowering
 from dp4sql.sql.expressions import Expressions
+from dp4sql.sql.headings import output_name
 from dp4sql.sql.lower import Lowering
 from dp4sql.sql.lowered import Ctes, Lowered
-from dp4sql.sql.names import Named, Scope, fold, output_name
+from dp4sql.sql.names import Named, Scope, fold
 from dp4sql.sql.parse import position
 from dp4sql.sql.types import untyped
 from dp4sql.sql.windows import named_windows, sort_keys
