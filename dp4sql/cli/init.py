@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -73,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
     out.write_text(text, encoding="utf-8")
     dp4sql.load_policy(out)
     print(f"{out}: a draft that loads. Now decide on each line marked measured-from-data, then:")
-    print(f"  dp4sql check --policy {out} --database URL")
+    # A URL may hold a password.
+    url = args.database if re.fullmatch(r"\w+:///[^?;]*", args.database) else "URL"
+    print(f"  dp4sql check --policy {out} --database {shlex.quote(url)}")
     return 0
 
 

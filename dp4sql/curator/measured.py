@@ -108,13 +108,12 @@ def outward(low: Any, high: Any) -> tuple[str, str]:
         return f"{low.year:04}-01-01", f"{high.year + 1:04}-01-01"
     if isinstance(low, datetime.date):
         return f"{low.year:04}-01-01", f"{high.year:04}-12-31"
-    return f"{_down(Decimal(str(low))):f}", f"{-_down(-Decimal(str(high))):f}"
+    least, most = Decimal(str(low)), Decimal(str(high))
+    step = Decimal(1).scaleb(max(least.adjusted(), most.adjusted()) - 1)
+    return _stepped(least, step, "ROUND_FLOOR"), _stepped(most, step, "ROUND_CEILING")
 
 
-def _down(number: Decimal) -> Decimal:
-    """The nearest number of two digits or fewer that is not above."""
-    if number == 0:
-        return Decimal(0)
-    step = Decimal(1).scaleb(number.adjusted() - 1)
-    down = (number / step).to_integral_value(rounding="ROUND_FLOOR") * step
-    return down.quantize(Decimal(1)) if down == down.to_integral_value() else down
+def _stepped(number: Decimal, step: Decimal, rounding: str) -> str:
+    """A multiple of `step`, which has two digits of the wider end: the other end shows no more of the data."""
+    found = (number / step).to_integral_value(rounding=rounding) * step
+    return f"{found.quantize(Decimal(1)) if found == found.to_integral_value() else found:f}"

@@ -89,7 +89,7 @@ def test_the_shop(shop: str, tmp_path: Path) -> None:
     customer = tables["Customer"].columns
     assert (str(customer["credit limit"].type), customer["credit limit"].range) == (
         "numeric(9,2)",
-        (99, 130),
+        (90, 130),
     )
     assert customer["country"].nullable
     assert not customer["credit limit"].nullable
@@ -235,3 +235,10 @@ def test_ranges_round_outward(low: float) -> None:
     least, most = outward(low, low + 1234.5)
     assert float(least) <= low
     assert float(most) >= low + 1234.5
+
+
+def test_both_ends_of_a_range_are_as_round() -> None:
+    assert outward(0.18, 899.94) == ("0", "900")
+    assert outward(-3, 1234) == ("-100", "1300")
+    assert outward(0.18, 0.9) == ("0.18", "0.9")
+    assert outward(0, 0) == ("0", "0")

@@ -67,7 +67,7 @@ def transcript(db: psycopg.Connection[Any], script: str) -> str:
 
 
 def table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    texts = [["" if cell is None else str(cell).removesuffix(".0") for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(names, *texts, strict=True)]
     yield " | ".join(n.center(w) for n, w in zip(names, widths, strict=True)).rstrip()
     yield "-+-".join("-" * width for width in widths)
