@@ -143,9 +143,7 @@ STATEMENTS = [
 
 
 @given(steps=st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=14))
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_order_of_statements(raw: Raw, steps: list[str]) -> None:
     ask(raw, "ROLLBACK")
     ask(raw, "RESET ALL")

@@ -7,7 +7,8 @@ import contextlib
 import socket
 import struct
 import threading
-from collections.abc import Coroutine, Iterator
+import time
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +26,8 @@ T = TypeVar("T")
 POLICY = Path(__file__).parents[2] / "policies" / "university.yaml"
 DATABASE = "university"
 OPTIONS = Options(database=DATABASE, trust=True)
+#: Seconds after which what has not come will not come, on however slow a machine.
+PATIENCE = 60
 
 
 def policy() -> dict[str, Any]:
@@ -58,7 +61,7 @@ class Proxy:
         return Server(self.pipeline, options)
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=60)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=2 * PATIENCE)
 
     def stop(self, grace: float = 0.0) -> None:
         self.call(self.server.close(grace))
@@ -84,7 +87,7 @@ class Raw:
     """A socket that speaks frames: no driver between the test and the protocol."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         self._frames = m.Frames()
 
     def __enter__(self) -> Raw:
@@ -129,12 +132,21 @@ class Raw:
         except TimeoutError:
             return True
         finally:
-            self.socket.settimeout(20)
+            self.socket.settimeout(PATIENCE)
 
     def log_in(self, version: int = m.PROTOCOL_3_0, **parameters: str) -> list[Frame]:
         """Start up as ann on the university; what the server says up to ReadyForQuery."""
         self.send(startup(version, **{"user": "ann", "database": DATABASE} | parameters))
-        return self.until("Z")
+        said = self.until("Z")
+        self.pid = int.from_bytes(dict(said)["K"][:4], "big")
+        return said
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert true()
 
 
 def startup(version: int = m.PROTOCOL_3_0, **parameters: str) -> bytes:
