@@ -15,6 +15,8 @@ from dp4sql.settings import Settings
 
 COUNT = "SELECT COUNT(*) FROM student"
 SLOW = "SELECT COUNT(*) FROM range(1000000) AS a, range(1000000) AS b WHERE a.range <> b.range"
+#: Seconds after which what has not happened will not.
+PATIENCE = 60
 TOLD = "The charge stays, as data may have been read: 1 to policy student."
 
 
@@ -38,7 +40,7 @@ class Held:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self.begun.set()
-        assert self.go_on.wait(20)
+        assert self.go_on.wait(PATIENCE)
         try:
             return self._work(*args, **kwargs)
         finally:
@@ -52,7 +54,7 @@ def cancelled(
 
     async def run() -> list[str]:
         task = asyncio.create_task(pipeline.query(COUNT))
-        assert await asyncio.to_thread(begun.wait, 20)
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError) as caught:
             await task
@@ -69,7 +71,7 @@ def kinds(pipeline: Pipeline) -> list[str]:
 def settled(pipeline: Pipeline, expected: list[str]) -> bool:
     """The thread goes on by itself for a moment."""
     waiting = threading.Event()
-    return any(kinds(pipeline) == expected or waiting.wait(0.02) for _ in range(500))
+    return any(kinds(pipeline) == expected or waiting.wait(0.02) for _ in range(50 * PATIENCE))
 
 
 def test_while_it_is_charged(asked: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +79,7 @@ def test_while_it_is_charged(asked: Pipeline, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(asked.ledger, "charge", held)
     monkeypatch.setattr(asked.backend, "read", lambda *_: read.append(1))
     assert cancelled(asked, held.begun, held.go_on.set) == [MAYBE_CHARGED]
-    assert held.ended.wait(20)
+    assert held.ended.wait(PATIENCE)
     assert settled(asked, ["charge", "failed"])
     assert read == []
 
@@ -106,7 +108,7 @@ def test_while_its_noise_is_drawn(asked: Pipeline, monkeypatch: pytest.MonkeyPat
         assert cancelled(asked, held.begun) == [TOLD]
         assert kinds(asked) == ["charge", "failed"]
         held.go_on.set()
-        assert held.ended.wait(20)
+        assert held.ended.wait(PATIENCE)
     released = asyncio.run(asked.query(COUNT))
     assert not any("shown again" in notice for notice in released.notices)
     assert kinds(asked) == ["charge", "failed", "charge", "answered"]
@@ -126,7 +128,7 @@ def test_reads_of_a_crowd_leave_room_for_what_was_answered_before(
             for i in range(4)
         ]
         await asyncio.sleep(0.2)
-        repeat = await asyncio.wait_for(pipeline.query(COUNT), 10)
+        repeat = await asyncio.wait_for(pipeline.query(COUNT), PATIENCE)
         for task in slow:
             task.cancel()
         await asyncio.gather(*slow, return_exceptions=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -26,15 +27,37 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
 Read = Callable[[Any, str], list[Any]]
 
 
-def slow(read: Read) -> Read:
-    return lambda cursor, _: read(cursor, SLOW)
+def slow(read: Read, begun: threading.Event) -> Read:
+    def reading(cursor: Any, _: str) -> list[Any]:
+        begun.set()
+        return read(cursor, SLOW)
+
+    return reading
 
 
-def faulty(_: Read) -> Read:
+def faulty(*_: object) -> Read:
     def read(*_: object) -> list[Any]:
         raise ValueError("a fault of the proxy")
 
     return read
+
+
+@contextmanager
+def cancelling(client: psycopg.Connection, begun: threading.Event) -> Iterator[None]:
+    """A cancel request once `begun` is set. A timeout, which stops a statement just so, could come before."""
+
+    def request() -> None:
+        begun.wait()
+        client.cancel_safe()
+
+    begun.clear()
+    asking = threading.Thread(target=request)
+    asking.start()
+    try:
+        yield
+    finally:
+        begun.set()
+        asking.join()
 
 
 LOGGED = pytest.mark.faults("a statement failed inside the proxy")
@@ -44,26 +67,26 @@ LOGGED = pytest.mark.faults("a statement failed inside the proxy")
 @pytest.mark.parametrize(
     ("engine", "sqlstate"),
     [
-        pytest.param(slow, "57014", id="timeout"),
+        pytest.param(slow, "57014", id="cancelled"),
         pytest.param(faulty, "XX000", id="fault", marks=LOGGED),
     ],
 )
 def test_the_charge_is_told(
-    place: Proxy, engine: Callable[[Read], Read], sqlstate: str, alone: bool
+    place: Proxy, engine: Callable[[Read, threading.Event], Read], sqlstate: str, alone: bool
 ) -> None:
     backend: Any = place.pipeline.backend
+    begun = threading.Event()
     with psycopg.connect(
         host="127.0.0.1", port=place.port, user="ann", dbname=DATABASE, autocommit=True
     ) as ann:
         ann.execute("SELECT COUNT(*) FROM section")
-        backend.read = engine(backend.read)
+        backend.read = engine(backend.read, begun)
         if not alone:
             backend.visit = lambda: None
-        ann.execute("SET statement_timeout = '1s'")
-        with pytest.raises(psycopg.Error) as caught:
+        with pytest.raises(psycopg.Error) as caught, cancelling(ann, begun):
             ann.execute("SELECT COUNT(*) FROM student")
         assert (caught.value.sqlstate, caught.value.diag.message_detail) == (sqlstate, CHARGED)
-        with pytest.raises(psycopg.Error) as caught:
+        with pytest.raises(psycopg.Error) as caught, cancelling(ann, begun):
             ann.execute("SELECT COUNT(*) FROM section")
         assert caught.value.diag.message_detail is None, "what is free says nothing"
     kinds = [e.kind for e in place.pipeline.ledger.entries() if e.kind not in ("open", "terms")]
@@ -73,13 +96,20 @@ def test_the_charge_is_told(
 def test_a_copy_that_ends_while_it_is_written_says_what_it_cost(
     place: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def copied(*_: object) -> None:
+        begun.set()
+        go_on.wait()
+
     monkeypatch.setattr(answers, "PART", 0)
-    monkeypatch.setattr(answers, "copied", lambda *_: time.sleep(1))
+    monkeypatch.setattr(answers, "copied", copied)
     with psycopg.connect(
         host="127.0.0.1", port=place.port, user="ann", dbname=DATABASE, autocommit=True
     ) as ann:
-        ann.execute("SET statement_timeout = '500ms'")
         copy = "COPY (SELECT COUNT(*) FROM student) TO STDOUT"
-        with pytest.raises(psycopg.errors.QueryCanceled) as caught, ann.cursor().copy(copy) as out:
+        canceled = pytest.raises(psycopg.errors.QueryCanceled)
+        with canceled as caught, cancelling(ann, begun), ann.cursor().copy(copy) as out:
             list(out)
+        go_on.set()
         assert "1 to policy student" in str(caught.value.diag.message_detail)
