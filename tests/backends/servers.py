@@ -65,7 +65,7 @@ class Server:
 
     def stop(self, number: int = signal.SIGINT) -> None:
         self._running.send_signal(number)
-        self._running.wait(20)
+        self._running.wait(60)
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def _run(*command: str | Path, account: pwd.struct_passwd | None) -> None:
 
 
 def _wait(url: str) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         try:
             psycopg.connect(url).close()

@@ -58,7 +58,7 @@ def read(oids: list[int], data: bytes, cuts: list[int]) -> list[Any]:
 
 
 @given(tables(), st.lists(st.integers(0, 400), max_size=6))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_rows_are_those_that_were_sent(
     table: tuple[list[int], list[tuple[Any, ...]]], cuts: list[int]
 ) -> None:

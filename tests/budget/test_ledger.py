@@ -198,7 +198,9 @@ def test_a_server_that_may_lose_what_it_commits_is_refused() -> None:
 
 
 def end(postgres: str) -> None:
-    sql = "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE application_name = %s"
+    sql = (
+        "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = %s"
+    )
     with psycopg.connect(postgres, autocommit=True) as db:
         assert db.execute(sql, ("dp4sql ledger",)).fetchall()
 
