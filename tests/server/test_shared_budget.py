@@ -49,9 +49,10 @@ class Place:
 class Client(threading.Thread):
     """Asks until it has asked often enough, its proxy is gone, or something unforeseen happens."""
 
-    def __init__(self, port: int, number: int) -> None:
+    def __init__(self, port: int, number: int, together: threading.Barrier, asks: int) -> None:
         super().__init__()
         self._port, self._random = port, random.Random(number)
+        self._together, self._asks = together, asks
         self.answered, self.refused = Fraction(0), 0
         self.unforeseen: list[psycopg.Error] = []
         self.lost = False
@@ -61,7 +62,9 @@ class Client(threading.Thread):
             where = f"host=127.0.0.1 port={self._port} user=ann dbname=people"
             with psycopg.connect(where, autocommit=True) as client:
                 client.execute("SET dp4sql.reuse = off")
-                for _ in range(ATTEMPTS // CLIENTS):
+                self._ask(client, self._random.choice(PRICES))
+                self._together.wait()
+                for _ in range(1, self._asks):
                     self._ask(client, self._random.choice(PRICES))
         except psycopg.OperationalError:
             self.lost = True
@@ -93,8 +96,12 @@ def place(tmp_path: Path, server: str, postgres: str) -> Place:
     return Place(tmp_path / "people.yaml", rows, postgres)
 
 
-def asked(ports: tuple[int, int]) -> list[Client]:
-    clients = [Client(ports[i % 2], i) for i in range(CLIENTS)]
+def asked(
+    ports: tuple[int, int], asks: tuple[int, int] = (ATTEMPTS // CLIENTS,) * 2
+) -> list[Client]:
+    """Clients of both proxies in turns, which all have asked once before any asks again."""
+    together = threading.Barrier(CLIENTS, timeout=120)
+    clients = [Client(ports[i % 2], i, together, asks[i % 2]) for i in range(CLIENTS)]
     for client in clients:
         client.start()
     return clients
@@ -124,9 +131,10 @@ def test_two_proxies_never_overspend_one_budget(place: Place) -> None:
 
 def test_a_proxy_that_is_killed_takes_no_charge_with_it(place: Place) -> None:
     with serving(*place.arguments) as (doomed, one), serving(*place.arguments) as (_, other):
-        clients = asked((one, other))
-        while sum(client.answered for client in clients) < BUDGET / 4:
-            clients[1].join(0.01)
+        # Those of the one to be killed ask for as long as it lives.
+        clients = asked((one, other), (10**9, ATTEMPTS // CLIENTS))
+        while sum(client.answered for client in clients) < BUDGET / 4 and clients[0].is_alive():
+            clients[0].join(0.01)
         doomed.kill()
         for client in clients:
             client.join()
