@@ -21,7 +21,7 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     try:
         assert process.stdout is not None
         found = re.search(r"listens on 127\.0\.0\.1:(\d+)", process.stdout.readline())
-        assert found, process.communicate(timeout=10)
+        assert found, process.communicate(timeout=60)
         yield process, int(found[1])
     finally:
         process.kill()

@@ -86,7 +86,7 @@ def _free_port() -> int:
 
 def _fill(place: Place, folder: Path) -> None:
     admin = place.libpq.replace(f"dbname={DATABASE}", "dbname=postgres")
-    for _ in range(200):
+    for _ in range(1200):
         with (
             contextlib.suppress(psycopg.OperationalError),
             psycopg.connect(admin, autocommit=True) as client,

@@ -24,7 +24,7 @@ class Place:
     def libpq(self) -> str:
         return (
             f"host={self.host} port={self.port} dbname={self.database} user={self.user} "
-            f"password={self.password} sslmode=verify-full sslrootcert={self.root} connect_timeout=10"
+            f"password={self.password} sslmode=verify-full sslrootcert={self.root} connect_timeout=60"
         )
 
     @property

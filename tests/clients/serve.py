@@ -33,7 +33,7 @@ def proxy(folder: Path) -> Iterator[Place]:
         yield Place("127.0.0.1", port, DATABASE, USER, PASSWORD, folder / "root.pem")
     finally:
         process.stdin.close()
-        assert process.wait(timeout=30) == 0, "the proxy's faults are in the output"
+        assert process.wait(timeout=60) == 0, "the proxy's faults are in the output"
 
 
 if __name__ == "__main__":

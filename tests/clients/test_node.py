@@ -36,7 +36,7 @@ def passed(place: Place, node_modules: Path) -> tuple[list[str], str]:
     script = Path(__file__).with_name("node_checks.js")
     done = subprocess.run(
         ["node", str(script), json.dumps(given)],
-        capture_output=True, text=True, timeout=60, env=os.environ | {"NODE_PATH": str(node_modules)},
+        capture_output=True, text=True, timeout=120, env=os.environ | {"NODE_PATH": str(node_modules)},
     )  # fmt: skip
     return done.stdout.split(), done.stderr
 

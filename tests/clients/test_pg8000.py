@@ -55,6 +55,7 @@ def test_cancel(client: Any) -> None:
     with pytest.raises(pg8000.exceptions.DatabaseError) as caught:
         client.run("SELECT pg_sleep(30)")
     assert caught.value.args[0]["C"] == "57014"
+    client.run("SET statement_timeout = 0")
     assert client.run("SELECT 1") == [[1]]
 
 

@@ -197,7 +197,7 @@ def test_a_terminal_is_asked(tmp_path: Path) -> None:
             shown += block
     except OSError:  # how Linux says that the other side is closed
         pass
-    assert running.wait(30) == 0
+    assert running.wait(60) == 0
     assert shown.count(b"Whom to protect? [faculty student]") == 2
     assert b"there is no table studnet" in shown
     assert b"enrollment holds rows of who is protected" in shown

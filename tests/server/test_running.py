@@ -86,7 +86,7 @@ async def connect(running: Running, user: str = "ann", **more: Any) -> psycopg.A
 
 def page(running: Running, path: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(f"http://{running.pages}{path}", timeout=20) as found:
+        with urllib.request.urlopen(f"http://{running.pages}{path}", timeout=60) as found:
             return found.status, found.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
