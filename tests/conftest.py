@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+import hypothesis
 import pytest
 
 from tests.faults import watched
+
+#: The same examples on every machine, however long it takes for one of them.
+hypothesis.settings.register_profile(
+    "everywhere",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=(hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large),
+)
+hypothesis.settings.load_profile("everywhere")
 
 
 @pytest.hookimpl(wrapper=True)

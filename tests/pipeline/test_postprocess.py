@@ -49,7 +49,7 @@ DOUBLED = Call("*", (Col("n", BIGINT), Lit(2, BIGINT)), BIGINT)
 
 
 @given(ROWS, KEYS, st.none() | st.integers(0, 8), st.integers(0, 3))
-@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=60)
+@settings(suppress_health_check=list(HealthCheck), max_examples=60)
 def test_rows_are_picked_sorted_and_cut_as_by_the_engine(
     rows: Any, keys: Any, count: int | None, offset: int
 ) -> None:
@@ -67,7 +67,7 @@ def test_rows_are_picked_sorted_and_cut_as_by_the_engine(
 
 
 @given(ROWS, KEYS, st.integers(-3, 3), st.none() | st.integers(0, 8))
-@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=40)
+@settings(suppress_health_check=list(HealthCheck), max_examples=40)
 def test_rows_that_the_engine_picks_by_a_condition_are_its_rows(
     rows: Any, keys: Any, least: int, count: int | None
 ) -> None:
