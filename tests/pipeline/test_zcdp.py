@@ -110,9 +110,9 @@ def test_two_columns_get_less_noise_than_under_pure_epsilon(pipeline: Pipeline) 
     """Both share rho, so each scale grows by sqrt(2) where Laplace noise doubles. The sum is put together
     from one centred at 50 and the count."""
     answer = np.array(ask(pipeline, WIDE).rows, dtype=float)
-    assert abs(np.mean(answer[:, 1])) < 6 * math.sqrt(2 / BINS)
-    assert 0.92 < np.std(answer[:, 1]) / math.sqrt(2) < 1.08
-    assert 0.92 < np.std(answer[:, 2]) / math.hypot(50 * math.sqrt(2), 50 * math.sqrt(2)) < 1.08
+    assert abs(np.mean(answer[:, 1])) < 7 * math.sqrt(2 / BINS)
+    assert 0.9 < np.std(answer[:, 1]) / math.sqrt(2) < 1.1
+    assert 0.9 < np.std(answer[:, 2]) / math.hypot(50 * math.sqrt(2), 50 * math.sqrt(2)) < 1.1
     assert Fraction(1, 2) * (1 - Fraction(1, 10**12)) < spent(pipeline) <= Fraction(1, 2)
 
 
