@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, Final
 
-from dp4sql.catalog.lexer import Statement
+from dp4sql.sql.lexer import Statement
 
 KEPT: Final = 256
 MAX_LENGTH: Final = 1000

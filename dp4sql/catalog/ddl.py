@@ -26,6 +26,8 @@ _REVOKED: Final = (
     "schema_to_xml", "schema_to_xmlschema", "schema_to_xml_and_xmlschema",
     "database_to_xml", "database_to_xmlschema", "database_to_xml_and_xmlschema",
     "ts_stat", "ts_rewrite",
+    "pg_clear_relation_stats", "pg_restore_relation_stats",
+    "pg_clear_attribute_stats", "pg_restore_attribute_stats",
     "lo_create", "lo_creat", "lo_from_bytea", "lo_put", "lo_unlink", "lo_open", "lo_truncate",
     "lo_truncate64", "lowrite",
 )  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dp4sql.catalog.lexer import Statement
+from dp4sql.sql.lexer import Statement
 
 SCHEMA: Final = "dp4sql"
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dp4sql.algebra.schema import Table
-from dp4sql.catalog.lexer import MAX_LENGTH, Statement
 from dp4sql.catalog.own import SCHEMA, calls_function, own_tables
-from dp4sql.errors import Refused
+from dp4sql.errors import Dp4sqlError, Refused
 from dp4sql.policy.labels import PolicySet
 from dp4sql.remember import Remembered
+from dp4sql.sql.lexer import MAX_LENGTH, Statement
+from dp4sql.sql.parse import tokenized, trees
 
 Route: TypeAlias = Literal["private", "catalog"]
 
@@ -49,8 +49,8 @@ def relation_name(table: Table) -> str:
 
 def _by_tables(sql: str, names: frozenset[str]) -> Route:
     try:
-        tree = sqlglot.parse_one(sql, read="postgres")
-    except (SqlglotError, RecursionError):
+        tree = next(iter(trees(sql, tokenized(sql))), None)
+    except (SqlglotError, Dp4sqlError, RecursionError):
         return "private"  # whose parser reports it
     if not isinstance(tree, exp.Query):
         return "private"

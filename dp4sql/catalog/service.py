@@ -24,17 +24,22 @@ from dp4sql.policy.labels import PolicySet
 ANNOUNCED: Final = "14.0"
 
 
+#: Owns the tables. Clients are of its kind, for information_schema shows foreign keys to owners alone; that they
+#: cannot change anything is up to the transaction, which is read-only.
+OWNER: Final = "dp4sql_owner"
+_OWN_ROLES: Final = (embedded.SUPERUSER, OWNER)
+
 #: Bytes of a name in Postgres.
 NAME_LENGTH: Final = 63
 
 
 def check_role(name: str) -> None:
     """LoginRefused for a name that no role of a client may have in the empty Postgres."""
-    reserved = name in (embedded.SUPERUSER, "public", "none") or name.startswith("pg_")
+    reserved = name in (*_OWN_ROLES, "public", "none") or name.startswith("pg_")
     if reserved or len(name.encode()) > NAME_LENGTH:
         raise LoginRefused(
             f'role "{name[:NAME_LENGTH]}" cannot log in',
-            hint=f"Names have at most {NAME_LENGTH} bytes; public, none, {embedded.SUPERUSER} and those "
+            hint=f"Names have at most {NAME_LENGTH} bytes; public, none, {', '.join(_OWN_ROLES)} and those "
             "that start with pg_ are Postgres's own.",
         )
 
@@ -105,7 +110,10 @@ class Catalog:
         if not self._filled:
             await self._fill(self._running)
         if user not in self._roles:
-            await self._as_superuser(f"CREATE ROLE {quote(user)} LOGIN", self._database)
+            await self._as_superuser(
+                f"CREATE ROLE {quote(user)} LOGIN; GRANT {OWNER} TO {quote(user)} WITH SET FALSE",
+                self._database,
+            )
             self._roles.add(user)
         return self._running.address(user, self._database)
 
@@ -114,7 +122,10 @@ class Catalog:
         if self._database not in ("postgres", "template1", "template0"):
             await self._as_superuser(f"ALTER DATABASE postgres RENAME TO {name}", "template1")
         await self._as_superuser(
-            f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC;{LOCKDOWN}{self._script()}",
+            f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC;{LOCKDOWN}CREATE ROLE {OWNER};"
+            f"GRANT CREATE ON SCHEMA public TO {OWNER};GRANT CREATE ON DATABASE {name} TO {OWNER};"
+            f"SET ROLE {OWNER};{self._script()}\nRESET ROLE;"
+            f"REVOKE CREATE ON SCHEMA public FROM {OWNER};REVOKE CREATE ON DATABASE {name} FROM {OWNER}",
             self._database,
         )
         self._filled = True

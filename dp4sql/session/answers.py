@@ -14,7 +14,6 @@ from typing import Any, Final, cast
 from dp4sql.algebra.types import TEXT, Type, Value
 from dp4sql.aside import aside
 from dp4sql.catalog.constants import is_constant
-from dp4sql.catalog.lexer import Statement
 from dp4sql.catalog.own import own_tables, setting
 from dp4sql.catalog.route import Route, relation_name
 from dp4sql.catalog.service import Catalog
@@ -30,6 +29,7 @@ from dp4sql.session.own import rows_of
 from dp4sql.session.prepared import Arguments, Prepared
 from dp4sql.session.results import Result, fields_of, of_released
 from dp4sql.session.state import State
+from dp4sql.sql.lexer import Statement
 from dp4sql.sql.names import meant
 from dp4sql.sql.parse import nearest
 from dp4sql.wire.parameters import decode

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import zoneinfo
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 
 from dp4sql.errors import InvalidParameter
+from dp4sql.session import zones
 
 #: Durations that end something.
 TIMEOUTS: Final = (
@@ -81,17 +80,10 @@ def _language(text: str) -> str:
 
 
 def _time_zone(text: str) -> str:
-    known = _zones().get(text.lower())
+    known = zones.spelled(text)
     if known is None:
-        raise _invalid("TimeZone", text, "A name such as UTC or Europe/Berlin.")
+        raise _invalid("TimeZone", text, "A name such as UTC or Europe/Berlin, or hours: 2, -3.5.")
     return known
-
-
-@lru_cache(maxsize=1)
-def _zones() -> dict[str, str]:
-    """Names as they are spelled, by their lower case."""
-    named = {name.lower(): name for name in zoneinfo.available_timezones()}
-    return named | {"z": "UTC", "zulu": "UTC", "gmt": "GMT", "utc": "UTC"}
 
 
 def _standard_strings(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from dp4sql.catalog.lexer import Statement
+from dp4sql.sql.lexer import Statement
 
 ALL: Final = 2**63 - 1
 

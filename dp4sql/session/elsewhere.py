@@ -13,12 +13,12 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from dp4sql.catalog.lexer import Statement
 from dp4sql.catalog.service import Catalog
 from dp4sql.catalog.upstream import CatalogError, Relayed, Upstream
 from dp4sql.errors import Dp4sqlError
 from dp4sql.session.prepared import Arguments
 from dp4sql.session.state import KEPT_HERE, OWN_DEFAULTS, REPORTED, State
+from dp4sql.sql.lexer import Statement
 
 #: Seconds after which a session gives its place on the catalog's Postgres back.
 IDLE: Final = 60.0

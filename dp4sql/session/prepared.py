@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dp4sql.algebra.types import Type
-from dp4sql.catalog.lexer import Statement
 from dp4sql.catalog.route import Route
 from dp4sql.errors import (
     DuplicatePortal,
@@ -16,6 +15,7 @@ from dp4sql.errors import (
 )
 from dp4sql.session.commands import Command
 from dp4sql.session.results import Result
+from dp4sql.sql.lexer import Statement
 from dp4sql.wire.messages import Target
 from dp4sql.wire.replies import Field
 

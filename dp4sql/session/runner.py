@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from dp4sql.algebra.types import TEXT
-from dp4sql.catalog.lexer import Statement
 from dp4sql.errors import FailedTransaction, NoTransaction, StalePlan, SyntaxError_
 from dp4sql.rows import OutputColumn, Released
 from dp4sql.session import commands as c
@@ -15,6 +14,7 @@ from dp4sql.session.answers import Answers
 from dp4sql.session.prepared import Arguments, Names, Portal, Prepared
 from dp4sql.session.results import Result, fields_of, move, of_released
 from dp4sql.session.state import REPORTED, State
+from dp4sql.sql.lexer import Statement
 from dp4sql.wire.connection import Connection
 
 

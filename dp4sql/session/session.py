@@ -16,8 +16,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from dp4sql.aside import aside
-from dp4sql.catalog import lexer
-from dp4sql.catalog.lexer import Statement
 from dp4sql.errors import (
     Dp4sqlError,
     InternalError,
@@ -35,6 +33,8 @@ from dp4sql.session.prepared import Arguments, Portal, Prepared
 from dp4sql.session.results import Result
 from dp4sql.session.runner import Runner
 from dp4sql.session.state import REPORTED, State
+from dp4sql.sql import lexer
+from dp4sql.sql.lexer import Statement
 from dp4sql.wire import messages as m
 from dp4sql.wire import replies as r
 from dp4sql.wire.connection import Connection

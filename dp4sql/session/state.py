@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import zoneinfo
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dp4sql.errors import LimitExceeded, NoTransaction, Refused, UndefinedSavepoint
+from dp4sql.session import zones
 from dp4sql.session.checks import CHECKS, milliseconds
 from dp4sql.settings import NAMES, Settings
 
@@ -242,8 +242,7 @@ class State:
 
     @property
     def zone(self) -> datetime.tzinfo:
-        name = self.show("timezone")
-        return datetime.UTC if name.upper() == "UTC" else zoneinfo.ZoneInfo(name)
+        return zones.zone(self.show("timezone"))
 
     @property
     def statement_timeout(self) -> float | None:

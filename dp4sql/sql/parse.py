@@ -14,11 +14,12 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokens import Token, TokenType
 
 from dp4sql.errors import ReadOnly, SyntaxError_, Unsupported
-from dp4sql.sql import strict
+from dp4sql.sql import lexer, strict
 
 MAX_LENGTH = 1_000_000
 _POSTGRES: Final = Postgres()
 _TOP: Final = re.compile(r"\bselect\s+top\s+$", re.IGNORECASE)
+_PARAMETER: Final = re.compile(r"\$\d")
 _NUMBER_AND_UNIT: Final = re.compile(r"\s*-?\d+(\.\d+)?\s*[a-zA-Z]*\s*")
 
 
@@ -27,8 +28,8 @@ def parse(sql: str) -> exp.Expr:
     if len(sql) > MAX_LENGTH:
         raise Unsupported(f"statement longer than {MAX_LENGTH} characters")
     try:
-        tokens = _POSTGRES.tokenize(sql)
-        found = [tree for tree in _POSTGRES.parser().parse(tokens, sql) if tree is not None]
+        tokens = tokenized(sql)
+        found = trees(sql, tokens)
         _whole_intervals(sql, tokens)
         strict.whole(tokens)
     except ParseError as error:
@@ -48,6 +49,35 @@ def parse(sql: str) -> exp.Expr:
     query = _only_queries(found[0])
     strict.conditions(query, tokens)
     return query
+
+
+def tokenized(sql: str) -> list[Token]:
+    """The tokens of `sql`, which are sqlglot's but for $1,$2: it takes `$1,$` for the start of a text."""
+    tokens: list[Token] = _POSTGRES.tokenize(_marked(sql))
+    for token in tokens:
+        if token.token_type == TokenType.PARAMETER and sql[token.start] != "$":
+            raise Unsupported(
+                f"the operator {token.text} is not supported",
+                hint="ABS(x) for @ x; parameters are $1, $2.",
+                position=token.start + 1,
+            )
+    return tokens
+
+
+def trees(sql: str, tokens: list[Token]) -> list[exp.Expr]:
+    return [tree for tree in _POSTGRES.parser().parse(tokens, sql) if tree is not None]
+
+
+def _marked(sql: str) -> str:
+    """The text with its parameters as @1, which sqlglot reads just so and takes for nothing else."""
+    if not _PARAMETER.search(sql):
+        return sql
+    letters = list(sql)
+    for statement in lexer.statements(sql):
+        for token in statement.tokens:
+            if token.kind == "parameter":
+                letters[statement.start + token.start] = "@"
+    return "".join(letters)
 
 
 def _whole_intervals(sql: str, tokens: Sequence[Token]) -> None:

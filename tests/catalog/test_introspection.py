@@ -52,7 +52,11 @@ def test_the_cases_are_those_of_all_clients() -> None:
 
 @pytest.mark.parametrize(
     ("client", "needle", "count"),
-    [("tools", "c.table_schema, c.table_name, c.column_name", 18), ("tools", "db.datname", 1)],
+    [
+        ("tools", "c.table_schema, c.table_name, c.column_name", 18),
+        ("tools", "db.datname", 1),
+        ("tools", "constraint_column_usage", 9),
+    ],
 )
 def test_and_not_with_nothing(
     client: str, needle: str, count: int, on_full: psycopg.Connection

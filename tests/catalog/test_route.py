@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dp4sql.catalog import lexer
 from dp4sql.catalog.constants import is_constant
 from dp4sql.catalog.route import router
 from dp4sql.errors import Refused
 from dp4sql.policy import load_policy
+from dp4sql.sql import lexer
 from tests.wire.live import POLICY
 
 ROUTE = router(load_policy(POLICY))

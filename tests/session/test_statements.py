@@ -17,6 +17,11 @@ from tests.wire.live import SYNC, Raw, bind, describe, execute, parse, query
         ("SET timezone TO 'utc'", "timezone", b"UTC"),
         ("SET SESSION extra_float_digits = 3", "extra_float_digits", b"3"),
         ("SET search_path = public, pg_catalog", "search_path", b"public, pg_catalog"),
+        ("SET TIME ZONE INTERVAL '+02:00' HOUR TO MINUTE", "TimeZone", b"<+02>-02"),
+        ("SET TIME ZONE INTERVAL '-05:30'", "TimeZone", b"<-05:30>+05:30"),
+        ("SET TIME ZONE -7", "TimeZone", b"<-07>+07"),
+        ("SET timezone = '5.5'", "TimeZone", b"<+05:30>-05:30"),
+        ("SET timezone = '<+02>-02'", "TimeZone", b"<+02>-02"),
         ("SET client_encoding TO 'UTF-8'", "client_encoding", b"UTF8"),
         ("SET NAMES 'utf8'", "client_encoding", b"UTF8"),
         ("SET DateStyle = 'ISO, DMY'", "DateStyle", b"ISO, DMY"),
@@ -25,6 +30,7 @@ from tests.wire.live import SYNC, Raw, bind, describe, execute, parse, query
         ("SET dp4sql.epsilon = 0.5", "dp4sql.epsilon", b"0.5"),
         ("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE", "transaction_read_only", b"on"),
         ("SET my.own = 'x'", "my.own", b"x"),
+        (r"SET my.own = E'a\tb\\c\'d''e\101\x42\u00e9\q'", "my.own", "a\tb\\c'd'eABéq".encode()),
     ],
 )
 def test_what_is_set_is_shown(raw: Raw, sql: str, name: str, shown: bytes) -> None:
@@ -40,6 +46,12 @@ def test_what_is_set_is_shown(raw: Raw, sql: str, name: str, shown: bytes) -> No
         ("SET IntervalStyle = 'iso_8601'", "22023"),
         ("SET standard_conforming_strings = off", "22023"),
         ("SET TIME ZONE 'Nowhere/Atall'", "22023"),
+        ("SET TIME ZONE INTERVAL '1 month'", "22023"),
+        ("SET TIME ZONE 24", "22023"),
+        ("SET TIME ZONE '<+02>-03'", "22023"),
+        ("SET TIME ZONE '+02:00'", "22023"),
+        (r"SET my.own = E'\200'", "0A000"),
+        ("SET my.own = B'1'", "0A000"),
         ("SET server_version = '9'", "42501"),
         ("SET nosuch = 1", "42704"),
         ("SHOW nosuch", "42704"),
@@ -53,6 +65,16 @@ def test_what_is_set_is_shown(raw: Raw, sql: str, name: str, shown: bytes) -> No
 )
 def test_what_is_not_honoured_is_refused(raw: Raw, sql: str, state: str) -> None:
     assert ask(raw, sql).state == state
+
+
+@pytest.mark.parametrize("zone", ["5.5", "INTERVAL '+05:30' HOUR TO MINUTE"])
+def test_an_offset_is_a_zone_to_the_proxy_and_to_the_catalog(raw: Raw, zone: str) -> None:
+    ask(raw, f"SET TIME ZONE {zone}")
+    moment = "timestamptz '2024-02-29 22:00:00+00'"
+    shown = [[b"2024-03-01 03:30:00+05:30"]]
+    assert ask(raw, f"SELECT {moment}").rows == shown
+    assert ask(raw, f"SELECT {moment} FROM student GROUP BY 1").rows == shown
+    assert ask(raw, "SELECT current_setting('timezone')").rows == [[b"<+05:30>-05:30"]]
 
 
 def test_a_local_setting_ends_with_its_transaction(raw: Raw) -> None:

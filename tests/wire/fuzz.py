@@ -31,9 +31,9 @@ def _fuzz(seconds: int) -> None:
 
     with atheris.instrument_imports(include=["dp4sql.wire", "dp4sql.session", "dp4sql.catalog"]):
         from dp4sql.algebra.types import Type
-        from dp4sql.catalog import lexer
         from dp4sql.errors import Dp4sqlError, InvalidEncoding
         from dp4sql.session.grammar import parse
+        from dp4sql.sql import lexer
         from dp4sql.wire import parameters
         from dp4sql.wire.connection import Connection, Phase
 

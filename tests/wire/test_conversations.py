@@ -203,6 +203,14 @@ def test_parameter_types_are_inferred(raw: Raw) -> None:
     assert struct.unpack("!HII", described) == (2, 23, 25)
 
 
+@pytest.mark.parametrize("condition", ["uid in ($1,$2)", "uid<>$1+$2", "uid = any(array[$1,$2])"])
+def test_parameters_need_no_blanks_between(raw: Raw, condition: str) -> None:
+    """JDBC, PDO and postgres.js write IN (?,?) as IN ($1,$2)."""
+    sql = f"select count(*) from student where {condition}"
+    raw.send(parse(sql, oids=(23, 23)), bind(b"1", b"2"), execute(), SYNC)
+    assert len(rows(raw.until("Z"))) == 1
+
+
 def test_the_reset_of_asyncpg_is_one_query(raw: Raw) -> None:
     raw.send(query("SELECT pg_advisory_unlock_all();CLOSE ALL;UNLISTEN *;RESET ALL;"))
     answer = raw.until("Z")
@@ -377,7 +385,9 @@ def test_copy_in_three_formats(raw: Raw) -> None:
         assert kinds.startswith("Hd")
         assert kinds.endswith("cCZ")
         assert answer[1][1].startswith(start)
-    raw.send(query("copy (values (1, null), (2, 'x')) to stdout"))
+    # To Postgres STDIN is the same there, and PHP writes it.
+    escapes = r"with delimiter as E'\t' null as E'\\N'"
+    raw.send(query(f"copy (values (1, null), (2, 'x')) to stdin {escapes}"))
     answer = raw.until("Z")
     assert [body for kind, body in answer if kind == "d"] == [b"1\t\\N\n", b"2\tx\n"]
     assert answer[-2] == ("C", b"COPY 2\0")

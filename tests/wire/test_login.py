@@ -18,6 +18,7 @@ import psycopg
 import pytest
 
 from dp4sql.catalog.embedded import SUPERUSER
+from dp4sql.catalog.service import OWNER
 from dp4sql.errors import InvalidParameter
 from dp4sql.server import Options, Server, Tls, login
 from dp4sql.wire import messages as m
@@ -65,7 +66,7 @@ def connect(port: int, **more: str) -> psycopg.Connection:
 
 
 @pytest.mark.parametrize(
-    "name", [SUPERUSER, "pg_monitor", "pg_read_server_files", "public", "none", "x" * 64]
+    "name", [SUPERUSER, OWNER, "pg_monitor", "pg_read_server_files", "public", "none", "x" * 64]
 )
 def test_names_of_the_catalogs_own_roles_do_not_log_in(live: Proxy, name: str) -> None:
     """As its superuser a client could read every file that the proxy can."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from dp4sql.catalog import lexer
 from dp4sql.remember import Remembered
+from dp4sql.sql import lexer
 
 
 def test_a_result_is_computed_once_while_it_is_kept() -> None:

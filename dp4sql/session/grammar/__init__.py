@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
-from dp4sql.catalog.lexer import Statement
 from dp4sql.errors import ReadOnly, Refused, Unsupported
 from dp4sql.session.commands import (
     ALL,
@@ -24,6 +23,7 @@ from dp4sql.session.commands import (
 )
 from dp4sql.session.grammar import settings, transactions
 from dp4sql.session.reader import Reader
+from dp4sql.sql.lexer import Statement
 
 
 def parse(statement: Statement) -> Command:
@@ -199,7 +199,8 @@ def _copy_of_a_table(read: Reader) -> Command:
 
 
 def _only_stdout(read: Reader) -> None:
-    if not read.accept("STDOUT"):
+    # TO STDIN is the same to Postgres, and what PHP writes.
+    if not read.accept_any("STDOUT", "STDIN"):
         raise Refused("COPY to a file or program is not allowed", hint="COPY ... TO STDOUT")
 
 

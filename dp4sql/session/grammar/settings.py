@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dp4sql.errors import InvalidParameter, Refused, Unsupported
+from dp4sql.session import zones
 from dp4sql.session.commands import Command, Discard, Ignored, Reset, Set, Show
 from dp4sql.session.grammar.transactions import modes
 from dp4sql.session.reader import Reader
@@ -47,10 +48,22 @@ def _value(read: Reader) -> str | None:
         read.expect_end()
         return None
     if read.accept("INTERVAL"):
-        raise InvalidParameter(
-            "time zones as intervals are not supported", hint="SET TIME ZONE 'Europe/Berlin'"
-        )
+        return _offset(read)
     return read.list_of_values()
+
+
+def _offset(read: Reader) -> str:
+    """SET TIME ZONE INTERVAL '+02:00' HOUR TO MINUTE, as Sequelize has it."""
+    east = zones.seconds(text) if ":" in (text := read.text()) else None
+    read.accept("HOUR", "TO", "MINUTE")
+    read.expect_end()
+    name = None if east is None else zones.at(east)
+    if name is None:
+        raise InvalidParameter(
+            "a time zone's interval is not one of hours and minutes",
+            hint="SET TIME ZONE INTERVAL '+02:00' HOUR TO MINUTE, or a name: 'Europe/Berlin'.",
+        )
+    return name
 
 
 def _no_other_role(read: Reader) -> Command:
