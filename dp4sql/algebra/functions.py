@@ -36,6 +36,10 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     **dict.fromkeys(("||", "lower", "upper", "length", "trim", "ltrim", "rtrim"), _TOTAL),
     **dict.fromkeys(("substring", "replace", "position", "starts_with", "reverse"), _TOTAL),
     **dict.fromkeys(("left", "right", "split_part", "lpad", "rpad", "translate", "ascii"), _TOTAL),
+    **dict.fromkeys(
+        ("corr", "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_slope"), _PARTIAL
+    ),
+    **dict.fromkeys(("regr_sxx", "regr_syy", "regr_sxy"), _PARTIAL),
     **dict.fromkeys(("->", "->>"), _PARTIAL),
     **dict.fromkeys(
         (

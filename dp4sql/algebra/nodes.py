@@ -119,11 +119,15 @@ class Aggregate:
     aggs: tuple[Agg, ...]
     at: tuple[int | None, ...] = ()
     """Where each key stands."""
+    clause: str = "GROUP BY"
+    """What asks for the groups."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distinct:
     child: Node
+    at: tuple[int | None, ...] = ()
+    """Where each column stands."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -233,6 +233,9 @@ def call_range(op: str, args: tuple[Expr, ...], type: Type, columns: Columns) ->
             return add(ranges[0], ranges[1])
         case "-" | "date-days" | "date-date":
             return add(ranges[0], negate(ranges[1]))
+        case "*" if args[0] == args[1]:
+            low, high = absolute(ranges[0])
+            return multiply((low, high), (low, high)) if known((low, high)) else (Fraction(0), None)
         case "*":
             return multiply(ranges[0], ranges[1])
         case "/":

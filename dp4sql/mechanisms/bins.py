@@ -117,7 +117,7 @@ class BinFinder:
     def _too_many(self, keys: Sequence[str], count: int) -> NoBins:
         names = ", ".join(key.split(".")[-1].split("#")[0] for key in keys)
         return NoBins(
-            f"GROUP BY {names} has {count:,} public bins, more than {MAX_SERIES:,}",
+            f"{self.node.clause} {names} has {count:,} public bins, more than {MAX_SERIES:,}",
             hint="Group by fewer or coarser values, such as DATE_TRUNC('month', ...), or list the "
             "groups with IN (...).",
             position=self._at(keys[0]),
@@ -150,7 +150,8 @@ class BinFinder:
             return
         if not all(is_short(tree) for tree in self.trees if ids(tree) & reads(found)):
             raise NoBins(
-                f"GROUP BY of numbers of more than {DIGITS} digits in double precision has no bins: some are equal",
+                f"{self.node.clause} of numbers of more than {DIGITS} digits in double precision has no bins: "
+                "some are equal",
                 hint="Cast it, as in x::bigint or x::numeric(18, 2).",
                 position=self._at(key),
             )
@@ -307,7 +308,7 @@ class BinFinder:
                 fact = self.facts.columns(node)[leaf]
                 return series_of(leaf, fact.type, fact.range, fact.nullable)
             case _:
-                inner = Aggregate(node, (leaf,), ())
+                inner = Aggregate(node, (leaf,), (), (), self.node.clause)
                 return BinFinder(self.policies, self.facts, inner).find().tree
 
     def _union_tree(self, leaf: str, node: UnionAll) -> Node:
@@ -350,7 +351,8 @@ class BinFinder:
         leaf = next((leaf for leaf in sorted(reads(expr)) if not self.leaves.is_public(leaf)), key)
         if leaf in self.many:
             return self._too_many([key], self.many[leaf])
-        return no_bins(self.policies, key, self.leaves.source(leaf), self._at(key))
+        source, clause = self.leaves.source(leaf), self.node.clause
+        return no_bins(self.policies, clause, key, source, self._at(key))
 
     def _at(self, key: str) -> int | None:
         places = dict(zip(self.node.keys, self.node.at, strict=False))

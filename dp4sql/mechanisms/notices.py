@@ -79,6 +79,14 @@ def arguments(plan: Plan) -> Iterator[str]:
                 yield f"{agg.arg}: what is computed in {brief(agg.text)}"
 
 
+def listed_notices(plan: Plan) -> Iterator[str]:
+    """That DISTINCT, or GROUP BY without an aggregate, shows what may occur: what does occur is private."""
+    for _, release in plan.releases():
+        if release.bins is not None and not release.built:
+            keys = ", ".join(key.split(".")[-1].split("#")[0] for key in release.node.keys)
+            yield f"{release.node.clause} {keys}: all public bins, whether or not rows fall into them"
+
+
 def clamp_notices(plan: Plan, settings: Settings) -> tuple[str, ...]:
     """That counts were clamped, where there are noisy ones."""
     counts = any(

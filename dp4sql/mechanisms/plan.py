@@ -17,6 +17,7 @@ from dp4sql.algebra.expr import Col, Constant, Expr, Scalar, rewrite
 from dp4sql.algebra.lengths import check_lengths
 from dp4sql.algebra.nodes import (
     Aggregate,
+    Distinct,
     Fetched,
     Join,
     Node,
@@ -130,6 +131,8 @@ class Planner:
             public = Project(node, seen)
             if seen and self.is_public(public):
                 return self._stage(PublicRead(public, columns(public)))
+            if isinstance(node, Distinct):
+                return self.split(_grouped(node), used)
             if isinstance(node, Scan | Project | Select):
                 raise self._raw(node)
         wanted = needed(node, used)
@@ -286,6 +289,12 @@ def map_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node:
             return replace(node, residual=change(residual))
         case _:
             return node
+
+
+def _grouped(node: Distinct) -> Aggregate:
+    """SELECT DISTINCT a, b is GROUP BY a, b."""
+    keys = tuple(id for id, _ in columns(node))
+    return Aggregate(node.child, keys, (), node.at, "DISTINCT")
 
 
 def _no_aggregate(node: Node) -> bool:

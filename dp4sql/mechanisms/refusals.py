@@ -27,13 +27,13 @@ def raw_rows(policies: PolicySet, scans: list[Scan]) -> Refused:
 
 
 def no_bins(
-    policies: PolicySet, key: str, source: tuple[Scan, Column] | None, at: int | None
+    policies: PolicySet, clause: str, key: str, source: tuple[Scan, Column] | None, at: int | None
 ) -> NoBins:
-    """A private grouping column whose values nobody may know beforehand."""
+    """A private column of GROUP BY or DISTINCT whose values nobody may know beforehand."""
     name = key.split(".")[-1].split("#")[0]
     if source is None:
         return NoBins(
-            f'GROUP BY "{name}" has no public bins: it is computed from private rows, and its values have '
+            f'{clause} "{name}" has no public bins: it is computed from private rows, and its values have '
             "no known range",
             hint="LEAST(GREATEST(x, low), high) of a whole number has one; so has CASE with constant results.",
             position=at,
@@ -47,7 +47,7 @@ def no_bins(
         else f"which values of {shown} occur is private, and none are declared"
     )
     return NoBins(
-        f'GROUP BY "{name}" has no public bins: {why}',
+        f'{clause} "{name}" has no public bins: {why}',
         hint=_by_step(column) + _instead(policies, table, shown),
         position=at,
     )

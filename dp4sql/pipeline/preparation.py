@@ -23,6 +23,7 @@ from dp4sql.mechanisms.notices import (
     arguments,
     clamp_notices,
     epsilon_notices,
+    listed_notices,
     noise_notices,
 )
 from dp4sql.mechanisms.plan import Planner
@@ -161,6 +162,7 @@ def told(
     return (
         *noise_notices(prepared.plan, cost),
         *bin_notices(prepared.plan, cost),
+        *listed_notices(prepared.plan),
         *clamp_notices(prepared.plan, settings),
         *epsilon_notices(policies, cost, settings, role),
     )

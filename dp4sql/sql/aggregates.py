@@ -25,9 +25,11 @@ from dp4sql.algebra.types import (
     Value,
 )
 from dp4sql.errors import DatatypeMismatch, GroupingError, SyntaxError_, Unsupported
+from dp4sql.infer.ranges import Columns
 from dp4sql.sql.arrays import Arrays, is_array
 from dp4sql.sql.expressions import Expressions
 from dp4sql.sql.operators import WRITTEN
+from dp4sql.sql.pairs import PAIRS, Pairs
 from dp4sql.sql.parse import position
 from dp4sql.sql.spellings import is_spelling, written
 from dp4sql.sql.types import avg_type, is_number, sum_type, untyped
@@ -93,11 +95,13 @@ def refuse_aggregate(e: exp.Expr) -> Expr | None:
 class Aggregates:
     """Collects the aggregates of one SELECT as it is lowered; equal ones are measured once.
 
-    `arguments` maps a fresh column id to the expression that a Project below the Aggregate computes.
+    `columns` gives what holds of the columns that are aggregated, `arguments` maps a fresh column id to the
+    expression that a Project below the Aggregate computes.
     """
 
     inner: Expressions
     fresh: Callable[[str], str]
+    columns: Callable[[], Columns]
     aggs: list[Agg] = field(default_factory=list)
     arguments: dict[str, Expr] = field(default_factory=dict)
     outer: Expressions | None = None
@@ -128,6 +132,8 @@ class Aggregates:
                 return self._logical(e, condition)
             case _ if type(e) in SIMPLE:
                 return self._simple(e, SIMPLE[type(e)], condition)
+            case _ if type(e) in PAIRS:
+                return Pairs(self).lower(e, condition)
             case _ if (plain := written(e)) is not None:
                 return self._aggregate(plain, condition)
             case _:
@@ -142,8 +148,8 @@ class Aggregates:
             )
         if isinstance(e.this, exp.Star):
             if condition is None:
-                return self._measure("count_star", None, BIGINT)
-            return self._measure("count", _if(condition, Lit(1, INTEGER)), BIGINT)
+                return self.measure("count_star", None, BIGINT)
+            return self.measure("count", _if(condition, Lit(1, INTEGER)), BIGINT)
         distinct = isinstance(e.this, exp.Distinct)
         target = e.this.expressions[0] if distinct else e.this
         if distinct and len(e.this.expressions) > 1:
@@ -153,9 +159,10 @@ class Aggregates:
                 position=position(e),
             )
         arg = self._argument(target, condition)
-        return self._measure("count_distinct" if distinct else "count", arg, BIGINT)
+        return self.measure("count_distinct" if distinct else "count", arg, BIGINT)
 
-    def _argument(self, e: exp.Expr, condition: Expr | None) -> Expr:
+    def argument(self, e: exp.Expr) -> Expr:
+        """What an aggregate takes."""
         if contains_aggregate(e):
             raise GroupingError(
                 "aggregate function calls cannot be nested",
@@ -163,7 +170,10 @@ class Aggregates:
                 position=position(e),
             )
         arg = self.inner.lower(e)
-        arg = Lit(arg.value, Type("text")) if isinstance(arg, Lit) and untyped(arg) else arg
+        return Lit(arg.value, Type("text")) if isinstance(arg, Lit) and untyped(arg) else arg
+
+    def _argument(self, e: exp.Expr, condition: Expr | None) -> Expr:
+        arg = self.argument(e)
         return arg if condition is None else _if(condition, arg)
 
     def _simple(self, e: exp.Expr, function: AggregateFunction, condition: Expr | None) -> Expr:
@@ -174,7 +184,7 @@ class Aggregates:
         arg = self._argument(target, condition)
         if isinstance(e, exp.Median) and arg.type.kind in TIMES:
             # There is no mean of two days: the middle one.
-            return self._measure("quantile_disc", arg, arg.type, Decimal("0.5"))
+            return self.measure("quantile_disc", arg, arg.type, Decimal("0.5"))
         if function in NUMERIC_ONLY and not is_number(arg.type):
             raise DatatypeMismatch(
                 f"function {function.removesuffix('_samp').removesuffix('_cont')}({arg.type.kind}) does not exist",
@@ -189,9 +199,9 @@ class Aggregates:
                 position=position(e),
             )
         if distinct and function == "sum":
-            return self._measure("sum_distinct", arg, sum_type(held(arg)))
+            return self.measure("sum_distinct", arg, sum_type(held(arg)))
         half = Decimal("0.5") if function == "quantile_cont" else None
-        return self._measure(function, arg, _result(function, held(arg)), half)
+        return self.measure(function, arg, _result(function, held(arg)), half)
 
     def _quantile(self, e: exp.WithinGroup, condition: Expr | None) -> Expr:
         kinds: dict[type, AggregateFunction] = {
@@ -248,8 +258,8 @@ class Aggregates:
                 position=position(e),
             )
         if function == "quantile_cont":
-            return self._measure(function, arg, DOUBLE, value)
-        return self._measure(function, arg, held(arg), value, descending)
+            return self.measure(function, arg, DOUBLE, value)
+        return self.measure(function, arg, held(arg), value, descending)
 
     def _logical(self, e: exp.Expr, condition: Expr | None) -> Expr:
         arg = self._argument(e.this, condition)
@@ -259,25 +269,26 @@ class Aggregates:
                 hint="Compare it with something, as in BOOL_AND(x > 0).",
                 position=position(e),
             )
-        return self._measure(
-            "bool_or" if isinstance(e, exp.LogicalOr) else "bool_and", arg, BOOLEAN
-        )
+        return self.measure("bool_or" if isinstance(e, exp.LogicalOr) else "bool_and", arg, BOOLEAN)
 
-    def _measure(
+    def measure(
         self,
         function: AggregateFunction,
         arg: Expr | None,
         type: Type,
         fraction: Value = None,
         descending: bool = False,
+        text: str | None = None,
     ) -> Expr:
+        """`text`: what the notices call it, where it is a part of an aggregate of the statement."""
         column = self._column(arg) if arg is not None else None
         asked = function, column, fraction, descending
         for agg in self.aggs:
             if (agg.function, agg.arg, agg.fraction, agg.descending) == asked:
                 return Col(agg.id, agg.type)
         assert self._whole is not None
-        text, at = self._whole.sql(dialect="postgres", copy=False), position(self._whole)
+        whole, at = self._whole.sql(dialect="postgres", copy=False), position(self._whole)
+        text = whole if text is None else f"{text} in {whole}"
         id = self.fresh(function.split("_")[0])
         found = Agg(id, function, column, type, fraction, text, at, descending=descending)
         self.aggs.append(found)
@@ -297,14 +308,11 @@ class Aggregates:
 
 SUPPORTED: Final = (
     "Supported: COUNT, SUM, AVG, MIN, MAX, MEDIAN, VARIANCE, STDDEV, PERCENTILE_CONT, PERCENTILE_DISC, "
-    "BOOL_AND, BOOL_OR."
+    "BOOL_AND, BOOL_OR, CORR, COVAR_POP, COVAR_SAMP, REGR_SLOPE and the like."
 )
 REWRITES: Final[Mapping[str, str]] = {
     "mode": "The most frequent value: SELECT x, COUNT(*) FROM ... GROUP BY x ORDER BY 2 DESC LIMIT 1.",
-    "corr": "Ask for AVG(x), AVG(y), AVG(x * y), STDDEV_POP(x) and STDDEV_POP(y): "
-    "(AVG(x * y) - AVG(x) * AVG(y)) / (STDDEV_POP(x) * STDDEV_POP(y)).",
     "grouping": "It tells the groups of ROLLUP, CUBE and GROUPING SETS apart.",
-    "covar_pop": "It is AVG(x * y) - AVG(x) * AVG(y).",
     **dict.fromkeys(
         ("string_agg", "array_agg", "any_value", "first", "last"),
         "It would show values of single rows. GROUP BY a column with public values, with a COUNT, shows which occur.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -33,6 +34,7 @@ class Attached:
     def __init__(self, base: Lowering, scope: Scope, ctes: Ctes) -> None:
         self.base, self.scope, self.ctes = base, scope, ctes
         self.tests = Subqueries(base, scope, ctes)
+        self._known: dict[tuple[str, bool], Expr] = {}
 
     def find(self, e: exp.Expr) -> list[exp.Expr]:
         """The subqueries in `e` that are about each row: tests, and scalars that read a column of this SELECT."""
@@ -49,16 +51,23 @@ class Attached:
     def attach(
         self, node: Node, e: exp.Expr, parts: list[exp.Expr]
     ) -> tuple[Node, dict[int, Expr]]:
-        """`node` with the columns that `parts` of `e` need, and the value of each part by its identity."""
+        """`node` with the columns that `parts` of `e` need, and the value of each part by its identity.
+
+        What is written twice, as in SELECT and in GROUP BY, is joined once.
+        """
         values: dict[int, Expr] = {}
         for part in parts:
-            if is_subquery_test(part):
-                node, values[id(part)] = self._flag(
-                    node, part, _is_filter(_deciding(e, part), part)
-                )
-            else:
-                node, values[id(part)] = self._grouped(node, part)
+            filters = is_subquery_test(part) and _is_filter(_deciding(e, part), part)
+            key = (repr(part), filters)
+            if key not in self._known:
+                node, self._known[key] = self._attached(node, part, filters)
+            values[id(part)] = self._known[key]
         return node, values
+
+    def _attached(self, node: Node, part: exp.Expr, filters: bool) -> tuple[Node, Expr]:
+        if is_subquery_test(part):
+            return self._flag(node, part, filters)
+        return self._grouped(node, part)
 
     def selected(self, node: Node, e: exp.Expr, parts: list[exp.Expr]) -> Node:
         """The rows of `node` that meet the condition `e`."""
@@ -150,7 +159,8 @@ class Attached:
                 hint="Correlate with inner.column = outer.column.",
                 position=position(e),
             )
-        aggregates = Aggregates(select.plain, self.base.fresh)
+        columns_of = partial(self.base.facts.columns, right)
+        aggregates = Aggregates(select.plain, self.base.fresh, columns_of)
         (item,) = [item for _, item in select.items()]
         value = self.base.expressions(select.scope, self.ctes, aggregates.hook).lower(item)
         types = dict(columns(right))

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from dp4sql.errors import TooComplex, Unsupported
 from dp4sql.sql.operators import unknown
+from dp4sql.sql.pairs import PAIRS
 from dp4sql.sql.parse import position
 
 _THIS = frozenset({"this"})
@@ -119,6 +120,7 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     **dict.fromkeys((exp.ApproxQuantile, exp.Quantile), frozenset({"this", "quantile"})),
     **dict.fromkeys((exp.ApproxDistinct, exp.CountIf), _THIS),
     **dict.fromkeys((exp.WithinGroup, exp.Filter), _PAIR),
+    **dict.fromkeys(PAIRS, _PAIR),
     exp.Window: frozenset({"this", "partition_by", "order", "spec", "over", "alias"}),
     exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
     **dict.fromkeys((exp.RowNumber, exp.Rank, exp.DenseRank), frozenset()),

@@ -86,6 +86,7 @@ class Lowering:
     nested: bool = False
     """Whether there can be subqueries."""
     call_of: dict[int, int] = field(default_factory=dict)
+    _scalars: dict[str, list[tuple[Ctes, Scalar]]] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
     _types: dict[int, Type] = field(default_factory=dict)
     _open: dict[int, tuple[Lit, int]] = field(default_factory=dict)
@@ -286,7 +287,14 @@ class Lowering:
     # ------------------------------------------------------------ scalar subqueries
 
     def _scalar(self, e: exp.Subquery, scope: Scope, ctes: Ctes) -> Expr:
+        """Written twice, as in SELECT and in GROUP BY, it is one and the same."""
+        known = self._scalars.setdefault(repr(e), [])
+        for where, scalar in known:
+            if where is ctes:
+                return scalar
         query = self.query(unwrapped(e), ctes, None)
         if len(query.columns) != 1:
             raise SyntaxError_("subquery must return only one column", position=position(e))
-        return Scalar(query.node, query.columns[0].id, query.columns[0].type)
+        found = Scalar(query.node, query.columns[0].id, query.columns[0].type)
+        known.append((ctes, found))
+        return found

@@ -30,6 +30,7 @@ from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, Type
 from dp4sql.errors import InternalError, NumberOutOfRange, TooComplex
 from dp4sql.sql import casts, numbers, spark, texts, times
 from dp4sql.sql.dialects import Dialect
+from dp4sql.sql.pair_sums import FORMULAS, of_sums
 
 _LEAST: Final = Fraction(sys.float_info.min)
 _MOST: Final = Fraction(sys.float_info.max)
@@ -201,6 +202,8 @@ class Scalars:
                 return numbers.analytic(op, args[0], texts[0], self.dialect)
             case "power":
                 return numbers.power(args, texts, self.dialect)
+            case _ if op in FORMULAS:
+                return of_sums(op, expr, texts, self.dialect)
             case _:
                 return self._text(op, args, texts, expr)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from sqlglot import exp
 
@@ -83,7 +84,7 @@ class SelectLowering:
             raise GroupingError(
                 "HAVING needs GROUP BY or an aggregate", position=position(e.args["having"])
             )
-        aggregates = Aggregates(self.plain, self.base.fresh)
+        aggregates = Aggregates(self.plain, self.base.fresh, partial(self.base.facts.columns, node))
         return self._finish(node, items, self._over(aggregates), lambda expr, _: expr)
 
     def items(self) -> list[tuple[str, exp.Expr]]:
@@ -134,7 +135,7 @@ class SelectLowering:
 
     def _grouped(self, node: Node, items: list[tuple[str, exp.Expr]]) -> Lowered:
         keys = self._keys(items)
-        aggregates = Aggregates(self.plain, self.base.fresh)
+        aggregates = Aggregates(self.plain, self.base.fresh, partial(self.base.facts.columns, node))
         lowering = self._over(aggregates)
         names = {key: id for id, key in keys}
 
@@ -269,7 +270,7 @@ class SelectLowering:
             )
         result: Node = Project(node, tuple(projected.items()))
         if distinct is not None:
-            result = Distinct(result)
+            result = Distinct(result, tuple(position(item) for _, item in self.items()))
         if keys:
             result = Sort(result, tuple(keys))
         result = self.base.limited(result, self.e)
