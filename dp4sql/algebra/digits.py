@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final
 
 from dp4sql.algebra.expr import Call, Case, Cast, Expr, Lit
-from dp4sql.algebra.types import Type
+from dp4sql.algebra.types import FLOATS, Type
 
 DIGITS: Final = {"smallint": 5, "integer": 10, "bigint": 19}
 MAX_DIGITS: Final = 38
@@ -72,6 +72,8 @@ def held(expr: Expr) -> Type:
 
 def _width(expr: Expr) -> Width | None:
     match expr:
+        case _ if expr.type.kind in FLOATS:
+            return None
         case Lit(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
             exponent = Decimal(value).as_tuple().exponent
             scale = max(0, -exponent) if isinstance(exponent, int) else 0

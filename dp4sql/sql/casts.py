@@ -84,8 +84,9 @@ def _as_numeric(arg: Expr, text: str, dialect: Dialect) -> str:
     own = width(arg)
     if own is None:
         return to_double(arg, text, dialect)
-    if arg.type.kind in INTEGERS and dialect.name != "postgres":
-        return f"CAST({text} AS DECIMAL({own.digits},0))"
+    if arg.type.kind in INTEGERS:
+        decimal = f"DECIMAL({own.digits},0)"
+        return f"CAST({text} AS {'NUMERIC' if dialect.name == 'postgres' else decimal})"
     return text
 
 

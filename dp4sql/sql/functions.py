@@ -112,12 +112,10 @@ class Functions:
         return self._rounded(op, arg)
 
     def _rounded(self, op: str, arg: Expr) -> Expr:
-        """FLOOR, CEIL, TRUNC and SIGN: of integers Postgres makes double precision first."""
+        """FLOOR, CEIL, TRUNC and SIGN: of what is not numeric Postgres makes double precision first."""
         if arg.type.kind == "numeric":
             return Call(op, (arg,), Type("numeric", None, 0))
-        if is_integer(arg.type):
-            arg = Cast(arg, DOUBLE)
-        return Call(op, (arg,), DOUBLE)
+        return Call(op, (_double(arg),), DOUBLE)
 
     def _trunc(self, e: exp.Trunc) -> Expr:
         arg = self._number(e.this)
@@ -179,7 +177,7 @@ class Functions:
                 hint="Cast to numeric first: ROUND(x::numeric, digits).",
                 position=position(e),
             )
-        return Call("round", (Cast(arg, DOUBLE) if is_integer(arg.type) else arg,), DOUBLE)
+        return Call("round", (_double(arg),), DOUBLE)
 
     def _variadic(self, e: exp.Expr) -> Expr:
         op = {exp.Coalesce: "coalesce", exp.Greatest: "greatest", exp.Least: "least"}[type(e)]
@@ -246,6 +244,10 @@ class Functions:
         if isinstance(arg, Lit) and isinstance(arg.value, datetime.date):
             return Lit(moments.truncated(unit, arg.value), result)
         return Call("date_trunc", (Lit(unit, TEXT), arg), result)
+
+
+def _double(arg: Expr) -> Expr:
+    return arg if arg.type == DOUBLE else Cast(arg, DOUBLE)
 
 
 def _analytic_type(*args: Expr) -> Type:

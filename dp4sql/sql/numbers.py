@@ -279,6 +279,9 @@ def rounding(op: str, args: tuple[Expr, ...], texts: list[str], dialect: Dialect
         # Spark makes a bigint of it, or fails. Beyond 2^53 there are no fractions.
         small = f"ABS({text}) < {2**53}"
         return f"CASE WHEN {small} THEN CAST({op.upper()}({text}) AS DOUBLE) ELSE {text} END"
+    if op == "sign" and not exact:
+        # DuckDB makes a tinyint of it, which a sum overflows.
+        return f"CAST(SIGN({text}) AS {dialect.type_name(DOUBLE)})"
     if op != "round":
         return f"{op.upper()}({text})"
     if not exact:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from dp4sql.algebra.digits import SUMMABLE, width
-from dp4sql.algebra.expr import Expr, Over, conjuncts, walk
+from dp4sql.algebra.expr import Col, Expr, Over, conjuncts, walk
 from dp4sql.algebra.nodes import (
     Agg,
     Aggregate,
@@ -35,6 +35,7 @@ from dp4sql.algebra.nodes import (
 from dp4sql.algebra.types import DOUBLE, INTEGERS, Type
 from dp4sql.sql import ties
 from dp4sql.sql.dialects import Dialect
+from dp4sql.sql.numbers import finite
 from dp4sql.sql.reduction import needed_groups
 from dp4sql.sql.scalars import Scalars, literal
 from dp4sql.sql.truncation import table_source
@@ -307,6 +308,9 @@ class Renderer:
         arg = names[agg.arg] if agg.arg is not None else "*"
         if agg.arg is not None and agg.function in ("sum", "sum_distinct"):
             arg = self.dialect.summed(arg) if types[agg.arg].kind in INTEGERS else arg
+        elif agg.arg is not None and agg.function == "quantile_cont":
+            # What lies between two decimals is no decimal of as few digits.
+            arg = finite(Col(agg.arg, types[agg.arg]), arg, self.dialect)
         write: Callable[[str], str] = self.dialect.aggregates(agg)
         return write(arg)
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final, assert_never
 
-from dp4sql.algebra.digits import MAX_DIGITS, fits
+from dp4sql.algebra.digits import MAX_DIGITS, fits, width
 from dp4sql.algebra.expr import (
     Call,
     Case,
@@ -26,7 +26,7 @@ from dp4sql.algebra.expr import (
     Scalar,
 )
 from dp4sql.algebra.lengths import RELEASED
-from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, Type
+from dp4sql.algebra.types import DOUBLE, INTEGERS, Type
 from dp4sql.errors import InternalError, NumberOutOfRange, TooComplex
 from dp4sql.sql import casts, numbers, spark, texts, times
 from dp4sql.sql.dialects import Dialect
@@ -40,7 +40,7 @@ def literal(value: object, type: Type, dialect: Dialect) -> str:
     """A constant as the engine reads it."""
     match value:
         case None:
-            return "NULL" if type.kind == "unknown" else f"CAST(NULL AS {dialect.type_name(type)})"
+            return _null(type, dialect)
         case bool():
             return "TRUE" if value else "FALSE"
         case int() | Decimal():
@@ -62,6 +62,14 @@ def literal(value: object, type: Type, dialect: Dialect) -> str:
             raise InternalError(f"no literal for {value.__class__.__name__}")
 
 
+def _null(type: Type, dialect: Dialect) -> str:
+    """A NULL of no size must not make double precision of the decimals beside it."""
+    if type.kind == "unknown":
+        return "NULL"
+    free = type.kind == "numeric" and type.precision is None and dialect.name != "postgres"
+    return f"CAST(NULL AS {'DECIMAL(1,0)' if free else dialect.type_name(type)})"
+
+
 def _number(value: int | Decimal, dialect: Dialect) -> str:
     """Whatever computes with it in double precision must not fail, which it would on the first row that
     comes so far: beyond every double, or nearer to 0 than any, is refused."""
@@ -76,13 +84,8 @@ def _number(value: int | Decimal, dialect: Dialect) -> str:
     text = f"{value:f}"
     if dialect.name != "postgres" and sum(map(str.isdigit, text)) > MAX_DIGITS:
         return f"CAST('{value}' AS {dialect.type_name(DOUBLE)})"
-    # Postgres takes it for a bigint, which has no counterpart of the other sign.
-    return f"CAST('{text}' AS DECIMAL(19,0))" if value == -(2**63) else f"({text})"
-
-
-def _mixed(args: tuple[Expr, ...]) -> bool:
-    kinds = {arg.type.kind for arg in args} - {"unknown"}
-    return len(kinds) > 1 and bool(kinds & FLOATS)
+    # Without a point engines take it for an integer, and compute what it meets in as few bits.
+    return f"({text})" if "." in text else f"({text}.)"
 
 
 class Scalars:
@@ -169,14 +172,20 @@ class Scalars:
                 return self.dialect.array(texts)
             case "held in":
                 return texts[0] if self.inside else numbers.held_in(args, texts, self.dialect)
-            case "nullif" if _mixed(args):
-                # Engines return what they compared: the first argument as a float.
-                left, right = self._comparable(args, texts)
-                return f"CASE WHEN {left} = {right} THEN NULL ELSE {texts[0]} END"
-            case "coalesce" | "least" | "greatest" | "nullif":
+            case "nullif":
+                return self._nullif(args, texts)
+            case "coalesce" | "least" | "greatest":
                 return f"{op.upper()}({', '.join(self._alike(args, texts))})"
             case _:
                 return self._number(op, args, texts, expr)
+
+    def _nullif(self, args: tuple[Expr, ...], texts: list[str]) -> str:
+        """Engines return what they compared: the first argument in double precision, say."""
+        left, right = self._comparable(args, texts)
+        same = args[0].type.kind == args[1].type.kind != "numeric"
+        if [left, right] == texts and (same or all(width(arg) is not None for arg in args)):
+            return f"NULLIF({left}, {right})"
+        return f"CASE WHEN {left} = {right} THEN NULL ELSE {texts[0]} END"
 
     def _comparable(self, args: tuple[Expr, ...], texts: list[str]) -> list[str]:
         """Postgres compares a real with other numbers in double precision."""

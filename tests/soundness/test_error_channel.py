@@ -81,6 +81,13 @@ ANSWERED = [
     "SELECT COUNT(*) FROM t WHERE a * a > 1.5",
     "SELECT COUNT(*) FROM t WHERE n::bigint > 1",
     f"SELECT COUNT(*) FROM {SUMS.format('a')} WHERE p > 0.0000000000000000000000000000001",
+    # Decimals that an engine would hold as small integers, and what lies between two decimals.
+    "SELECT COUNT(*) FROM t WHERE COALESCE(i, 2e9) + COALESCE(i, 2e9) > 1",
+    "SELECT COUNT(*) FROM t WHERE COALESCE(a, 1e2) + COALESCE(a, 1e2) > 1",
+    "SELECT COUNT(*) FROM t WHERE CASE WHEN i > 1 THEN 9e8 ELSE 1 END * CASE WHEN i > 1 THEN 9e8 ELSE 1 END > 1",
+    "SELECT COUNT(*) FROM t WHERE ROUND(COALESCE(i, 1e2), -1) > 1",
+    "SELECT COUNT(*) FROM (SELECT CASE WHEN i > 1 THEN 100 ELSE SIGN(i) END AS p FROM t) q WHERE p + p > 1",
+    "SELECT COUNT(*) FROM (SELECT s, MEDIAN(n) AS p FROM t GROUP BY s) q WHERE p * p * p > 1",
     # Places in a text.
     "SELECT COUNT(*) FROM t WHERE LEFT(s, a) = 'x'",
     "SELECT COUNT(*) FROM t WHERE RIGHT(s, i * i * i) = 'x'",
