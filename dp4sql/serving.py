@@ -126,7 +126,7 @@ async def proxy(
             journals=[metrics] if audit is None else [audit, metrics],
             observe=watch.observe,
         )
-        server = Server(pipeline, options)
+        server = Server(pipeline, options, metrics.login_refused)
         closing.push_async_callback(_close_pipeline, server)
         await pipeline.start()
         closing.push_async_callback(server.close)

@@ -144,6 +144,8 @@ class Client(asyncio.Protocol):
             if self._session is not None:
                 await self._converse(self._session)
         except Dp4sqlError as error:
+            if self._session is None:
+                self._server.refuse(self.transport.get_extra_info("peername"), error)
             self._connection.end(error)
             self._write()
         except TimeoutError:

@@ -49,8 +49,11 @@ class Login:
         check_role(user)
         await self._authenticate(user)
         database = startup.parameters.get("database") or user
-        if database != self._server.options.database:
-            raise UndefinedDatabase(f'database "{database}" does not exist')
+        served = self._server.options.database
+        if database != served:
+            raise UndefinedDatabase(
+                f'database "{database}" does not exist', hint=f'This proxy answers for "{served}".'
+            )
         if startup.parameters.get("replication", "false") not in ("false", "off", "no", "0"):
             raise Unsupported("replication is not supported")
         return startup

@@ -56,6 +56,9 @@ class Metrics:
         self._spent = self._gauge("dp4sql_spent_loss", "What a member has lost at most", *ACCOUNT)
         self._budget = self._gauge("dp4sql_budget_loss", "What it may lose", *ACCOUNT)
         self._clients = self._gauge("dp4sql_clients", "Sessions that are open")
+        self._refused = Counter(
+            "dp4sql_logins_refused", "Connections that were not let in", registry=self._registry
+        )
         self._reloads = Counter(
             "dp4sql_policy_reloads",
             "Policy files that were read again, by whether they were taken",
@@ -79,6 +82,9 @@ class Metrics:
         if asked.started:
             for charge in asked.charges:
                 self._charged.labels(charge.policy, charge.measure).inc(float(charge.epsilon))
+
+    def login_refused(self) -> None:
+        self._refused.inc()
 
     def reloaded(self, taken: bool) -> None:
         self._reloads.labels("taken" if taken else "refused").inc()

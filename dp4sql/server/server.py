@@ -9,12 +9,12 @@ import secrets
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from dp4sql.catalog.route import router
 from dp4sql.catalog.service import Catalog
-from dp4sql.errors import InvalidParameter, ShuttingDown, TooManyConnections
+from dp4sql.errors import Dp4sqlError, InvalidParameter, ShuttingDown, TooManyConnections
 from dp4sql.pipeline import Pipeline
 from dp4sql.server.client import Client
 from dp4sql.server.options import Options, Tls, is_local
@@ -28,9 +28,15 @@ TLS_HANDSHAKE: Final = 0x16
 
 
 class Server:
-    """Accepts clients and gives each a session. `listen` starts it, `close` ends it."""
+    """Accepts clients and gives each a session. `listen` starts it, `close` ends it; `refused` is called for
+    each login that was."""
 
-    def __init__(self, pipeline: Pipeline, options: Options | None = None) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        options: Options | None = None,
+        refused: Callable[[], None] = lambda: None,
+    ) -> None:
         self.options = options or Options()
         self.served = Served(pipeline, router(pipeline.policy))
         self.catalog = Catalog(pipeline.policy, self.options.database, self.options.catalog)
@@ -39,6 +45,7 @@ class Server:
         self.clients: dict[int, Client] = {}
         self._roles: Counter[str] = Counter()
         self.logins = asyncio.Semaphore(self.options.max_logins)
+        self._refused = refused
         self.closing = False
         self._next_pid = secrets.randbelow(1 << 30)
         self._accepting: list[asyncio.Task[None]] = []
@@ -59,6 +66,12 @@ class Server:
             if len(found) > 1 and family == socket.AF_INET and address[1] == 0:
                 break
         return port
+
+    def refuse(self, peer: tuple[object, ...] | None, error: Dp4sqlError) -> None:
+        """The curator is told: a row of these is somebody who tries passwords."""
+        where = peer[0] if peer else "a client that is gone"
+        log.warning("login refused from %s: %s", where, ascii(error.message)[1:-1])
+        self._refused()
 
     def _check_access(self, host: str) -> None:
         if self.options.trust and not is_local(host):

@@ -237,6 +237,26 @@ def test_other_users_may_log_in(place: Place) -> None:
     asyncio.run(run())
 
 
+def test_logins_that_are_refused_are_logged_and_counted(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        options = Options(users={"ann": Verifier.of_password("a")})
+        url, watch = f"duckdb://{place.folder}/people.duckdb", Watch(pages=HERE)
+        policy = dp4sql.load_policy(place.file)
+        async with proxy(policy, url, None, options, HERE, watch) as running:
+            for password in "bc":
+                with pytest.raises(psycopg.OperationalError):
+                    await connect(running, "ann", password=password)
+            await (await connect(running, "ann", password="a")).close()
+            _, shown = await asyncio.to_thread(page, running, "/metrics")
+            assert "dp4sql_logins_refused_total 2.0" in shown
+
+    asyncio.run(run())
+    said = 'login refused from 127.0.0.1: password authentication failed for user "ann"'
+    assert [r.getMessage() for r in caplog.records].count(said) == 2
+
+
 # ---------------------------------------------------------------- pages
 
 
