@@ -27,7 +27,7 @@ from dp4sql.budget.database import open_database
 from dp4sql.budget.entries import NAMES, Entries
 from dp4sql.budget.entry import Entry, Kind, from_row
 from dp4sql.budget.kept import Keeping
-from dp4sql.budget.terms import accountant_of, loosened, terms, withdrawn
+from dp4sql.budget.terms import accountant_of, elsewhere, loosened, terms, withdrawn
 from dp4sql.errors import BudgetExceeded, Dp4sqlError, LedgerBroken, PolicyChanged
 from dp4sql.policy.labels import Policy
 
@@ -101,6 +101,7 @@ class Ledger:
             former = {a: text for a, text in book.terms.items() if a[0] == database and text}
             for account, now in current.items():
                 _require_measure(book, account, now)
+                warnings.extend(_namesakes(book, account))
                 if now != book.terms.get(account):
                     self._record(book, account, now)
                     warnings.extend(
@@ -340,6 +341,15 @@ def _require_measure(book: Book, account: Account, now: str) -> None:
             f"policy {other[2]} with accountant {book.accountants[other]}",
             hint="What is spent cannot be carried over: keep the accountant of this entity's policies.",
         )
+
+
+def _namesakes(book: Book, account: Account) -> Iterator[str]:
+    """Warnings for an account that is new, of losses under its policy's name on other databases."""
+    if account in book.terms:
+        return
+    for other in book.terms:
+        if other[1:] == account[1:] and book.lost(other):
+            yield elsewhere(account, other, book.lost(other))
 
 
 def _interrupted() -> LedgerBroken:

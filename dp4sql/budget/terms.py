@@ -88,6 +88,14 @@ def withdrawn(account: tuple[str, str, str], spent: Fraction) -> str:
     )
 
 
+def elsewhere(account: tuple[str, str, str], other: tuple[str, str, str], spent: Fraction) -> str:
+    """Of an account that is opened: a database that moved has another name, and with it new accounts."""
+    return (
+        f"policy {account[2]} starts with nothing spent on {account[0]}, and has {show(spent)} spent on "
+        f"{other[0]} in the same ledger: if these are the same people, take that off its budget"
+    )
+
+
 def _larger(what: str, old: str | None, new: str | None) -> list[str]:
     if old is None or (new is not None and Fraction(new) <= Fraction(old)):
         return []

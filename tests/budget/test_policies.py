@@ -65,6 +65,19 @@ def test_the_same_terms_are_recorded_once(tmp_path: Path) -> None:
         ledger.close()
 
 
+def test_a_database_under_another_name_is_told_what_was_spent(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.open_accounts([policy("p")], database="db")
+    assert ledger.open_accounts([policy("p")], database="unspent") == []
+    spend(ledger, "p", 3)
+    (warning,) = ledger.open_accounts([policy("p"), policy("q")], database="moved")
+    assert warning == (
+        "policy p starts with nothing spent on moved, and has 3 spent on db in the same ledger: "
+        "if these are the same people, take that off its budget"
+    )
+    assert warning not in ledger.open_accounts([policy("p")], database="moved")
+
+
 LOOSER = {
     "its budget was 20 and is 50": replace(policy("p"), budget=Fraction(50)),
     "its budget was 20 and is without limit": replace(policy("p"), budget=None),
