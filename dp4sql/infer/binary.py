@@ -144,6 +144,11 @@ def left_one(left: Side, right: Side) -> Terms:
     return tidy((*own, *met))
 
 
+def padded(terms: Terms, columns: Attrs) -> Terms:
+    """Rows without a match, beside which the other side's `columns` are NULL."""
+    return tuple(replace(term, absent=term.absent | columns) for term in terms)
+
+
 @dataclass(frozen=True, slots=True)
 class SemiJoin:
     """EXISTS, IN or a negation. `left_reads` and `right_reads` are the columns that decide a match."""

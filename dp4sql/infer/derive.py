@@ -170,9 +170,11 @@ class Deriver:
         terms = self._matched(node)
         turned = tuple((b, a) for a, b in node.pairs)
         if node.kind in ("left", "full"):
-            terms += self._semi_terms(node.left, node.right, node.pairs, node.residual)
+            alone = self._semi_terms(node.left, node.right, node.pairs, node.residual)
+            terms += binary.padded(alone, ids(node.right))
         if node.kind == "full":
-            terms += self._semi_terms(node.right, node.left, turned, node.residual)
+            alone = self._semi_terms(node.right, node.left, turned, node.residual)
+            terms += binary.padded(alone, ids(node.left))
         return tidy(terms)
 
     def _key_join(self, node: Join) -> Term | None:

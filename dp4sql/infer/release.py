@@ -57,7 +57,14 @@ def swing(summand: Summand) -> Fraction:
     return max(summand.high, Fraction(0)) - min(summand.low, Fraction(0))
 
 
+def adds_nothing(term: Term, summand: Summand) -> bool:
+    """Whether what is summed is NULL in all rows of the slots: a padded row is not counted by COUNT(x)."""
+    return summand.column in term.absent
+
+
 def _grouped(term: Term, keys: Attrs, summand: Summand) -> Bound:
+    if adds_nothing(term, summand):
+        return 0
     m = reach(summand)
     if term.kind in ("Del", "Add"):
         return times(term.n, m)
@@ -78,6 +85,8 @@ def _ungrouped(terms: Terms, summand: Summand) -> Bound:
 
 def _shift(term: Term, summand: Summand) -> tuple[Fraction, Fraction]:
     """How far one slot can move the sum (down, up), both as magnitudes."""
+    if adds_nothing(term, summand):
+        return Fraction(0), Fraction(0)
     falls = max(summand.high, Fraction(0))
     rises = max(-summand.low, Fraction(0))
     varies = summand.column in term.attrs

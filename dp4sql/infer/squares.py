@@ -13,7 +13,7 @@ from dp4sql.algebra.expr import Col
 from dp4sql.algebra.nodes import Join, Node, Project, Scan, Select, Semi, Sort, ids, walk_nodes
 from dp4sql.algebra.ownership import owner_columns
 from dp4sql.infer.derive import Deriver
-from dp4sql.infer.release import Summand, reach, swing
+from dp4sql.infer.release import Summand, adds_nothing, reach, swing
 from dp4sql.infer.terms import Attrs, Term, Terms, total
 
 
@@ -35,6 +35,8 @@ def squared(
 
 def _slot(term: Term, keys: Attrs, summand: Summand) -> Fraction:
     """How far one slot moves the answer, squared."""
+    if adds_nothing(term, summand):
+        return Fraction(0)
     once = reach(summand) ** 2
     if term.kind in ("Del", "Add"):
         return once

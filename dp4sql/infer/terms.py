@@ -23,13 +23,15 @@ NONE: Attrs = frozenset()
 class Term:
     """`kind` n A. `attrs` are the columns that may differ where a slot has a row on both sides.
 
-    `distinct[X]` bounds how many different X-values the slots take (before, after).
+    `distinct[X]` bounds how many different X-values the slots take (before, after). `absent` are columns that
+    are NULL in every row of the slots, on either side.
     """
 
     kind: TermKind
     n: Bound
     attrs: Attrs = NONE
     distinct: Distinct = field(default_factory=dict, compare=False)
+    absent: Attrs = field(default=NONE, compare=False)
 
     def before(self, columns: Attrs) -> Bound:
         if self.kind == "Add":
@@ -110,6 +112,7 @@ def seen_through(terms: Terms, columns: Attrs) -> Terms:
             term,
             attrs=term.attrs & columns,
             distinct={x: pair for x, pair in term.distinct.items() if x <= columns},
+            absent=term.absent & columns,
         )
         for term in terms
     )

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from dp4sql.algebra.bounds import Bound, least, plus, times
-from dp4sql.algebra.expr import Col, Expr, reads
+from dp4sql.algebra.expr import Call, Case, Cast, Col, Expr, Lit, reads
 from dp4sql.algebra.nodes import Agg
 from dp4sql.infer.terms import (
     NONE,
@@ -40,9 +40,28 @@ def project(terms: Terms, outputs: Mapping[str, Expr]) -> Terms:
 
     def through(term: Term) -> Term:
         attrs = frozenset(id for id, expr in outputs.items() if reads(expr) & term.attrs)
-        return replace(term, attrs=attrs, distinct=map_distinct(term.distinct, passed.get))
+        seen = map_distinct(term.distinct, passed.get)
+        absent = {id for id, expr in outputs.items() if term.absent and is_null(expr, term.absent)}
+        return replace(term, attrs=attrs, distinct=seen, absent=frozenset(absent))
 
     return tidy(map(through, terms))
+
+
+def is_null(expr: Expr, absent: Attrs) -> bool:
+    """Whether `expr` is NULL where the columns `absent` are; a FILTER is a CASE without ELSE."""
+    match expr:
+        case Col(id):
+            return id in absent
+        case Lit(None):
+            return True
+        case Cast(arg):
+            return is_null(arg, absent)
+        case Call("+" | "-" | "*", args):
+            return any(is_null(arg, absent) for arg in args)
+        case Case(whens, default):
+            return all(is_null(then, absent) for then in (*(then for _, then in whens), default))
+        case _:
+            return False
 
 
 def affected(aggs: tuple[Agg, ...], attrs: Attrs) -> Attrs:
@@ -58,6 +77,7 @@ def group_on_key(terms: Terms, keys: Attrs, aggs: tuple[Agg, ...]) -> Terms:
             term,
             attrs=(term.attrs & keys) | affected(aggs, term.attrs),
             distinct={x: pair for x, pair in term.distinct.items() if x <= keys},
+            absent=term.absent & keys,
         )
         for term in terms
     )
@@ -112,7 +132,8 @@ def distinct(terms: Terms, columns: Attrs) -> Terms:
             n = least(n, plus(term.before(columns), term.after(columns)))
         elif term.fixes(columns):
             n = least(n, touched(term, columns))
-        result.append(replace(term, n=n, kind="Opt" if term.kind == "Rep" else term.kind))
+        kind = "Opt" if term.kind == "Rep" else term.kind
+        result.append(replace(term, n=n, kind=kind, absent=NONE))
     return tidy(result)
 
 
@@ -131,6 +152,7 @@ def renamed(terms: Terms, names: Names) -> Terms:
             term,
             attrs=frozenset(new for old, new in names if old in term.attrs),
             distinct=map_distinct(term.distinct, dict(names).get),
+            absent=frozenset(new for old, new in names if old in term.absent),
         )
         for term in terms
     )
@@ -168,6 +190,7 @@ def group_left_join(view: LeftGrouping) -> Terms:
             | from_right
             | (_reading(view, term.attrs) if term.fixes(view.left_keys) else every),
             distinct={x: pair for x, pair in term.distinct.items() if x <= view.group_keys},
+            absent=term.absent & view.group_keys,
         )
         for term in view.left
     ]

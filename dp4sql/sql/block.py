@@ -13,7 +13,7 @@ from dp4sql.algebra.types import BOOLEAN
 from dp4sql.errors import SyntaxError_, Unsupported
 from dp4sql.sql.attached import Attached
 from dp4sql.sql.expressions import Expressions
-from dp4sql.sql.joins import assemble, linked, outer_join
+from dp4sql.sql.joins import assemble, linked, outer_join, with_keys
 from dp4sql.sql.lower import Lowering
 from dp4sql.sql.lowered import Ctes, cut_or_sorted
 from dp4sql.sql.names import Relation, Scope, fold
@@ -71,7 +71,7 @@ class BlockLowering:
         own = frozenset().union(*(ids(tree) for tree in block.trees))
         local = [part for part in block.conditions if reads(part) <= own]
         correlated = [part for part in block.conditions if not reads(part) <= own]
-        node = assemble(self.base.facts, block.trees, local)
+        node = assemble(self.base.facts, *with_keys(block.trees, local, self.base.fresh))
         for test in block.tests:
             node = Subqueries(self.base, self.scope, self.ctes).apply(node, test)
         for test, parts in block.attached:
@@ -210,6 +210,7 @@ class BlockLowering:
         if side == "RIGHT":
             left, right = right, left
         block.trees = [t for i, t in enumerate(block.trees) if i not in chosen]
+        (left, right), on = with_keys((left, right), on, self.base.fresh)
         block.trees.append(outer_join(left, right, "full" if side == "FULL" else "left", on))
 
 

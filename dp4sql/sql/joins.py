@@ -7,13 +7,34 @@ joins what is left on all equalities at once. Conditions that no join has used b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from dp4sql.algebra.digits import together
-from dp4sql.algebra.expr import Call, Col, Expr, conjunction, reads
-from dp4sql.algebra.nodes import Join, JoinKind, Node, Scan, Select, columns, ids, walk_nodes
-from dp4sql.algebra.types import FLOATS, INTEGERS, TEXTS, Type
+from dp4sql.algebra.digits import held, together
+from dp4sql.algebra.expr import (
+    Call,
+    Cast,
+    Col,
+    Constant,
+    Expr,
+    Over,
+    Scalar,
+    conjunction,
+    reads,
+    walk,
+)
+from dp4sql.algebra.nodes import (
+    Join,
+    JoinKind,
+    Node,
+    Project,
+    Scan,
+    Select,
+    columns,
+    ids,
+    walk_nodes,
+)
+from dp4sql.algebra.types import DATE, FLOATS, INTEGER, INTEGERS, TEXTS, TIMES, Type
 from dp4sql.infer.facts import Facts
 
 Pairs = tuple[tuple[str, str], ...]
@@ -159,6 +180,63 @@ def assemble(facts: Facts, relations: Iterable[Node], conditions: Iterable[Expr]
     rest += [part for part, (a, b) in pairs if not forest.used.same(a.id, b.id)]
     (tree,) = forest.trees
     return Select(tree, conjunction(tuple(rest))) if rest else tree
+
+
+def with_keys(
+    trees: Sequence[Node], conditions: Iterable[Expr], fresh: Callable[[str], str]
+) -> tuple[list[Node], list[Expr]]:
+    """Equalities between what two relations compute, such as DATE_TRUNC('month', a.day) = b.month, as ones
+    between columns: only those are join keys, of which it is known how many rows share one."""
+    kept, found = list(trees), []
+
+    def column(place: int, expr: Expr) -> Col:
+        if isinstance(expr, Col):
+            return expr
+        key = Col(fresh("key"), held(expr))
+        every = tuple((id, Col(id, type)) for id, type in columns(kept[place]))
+        kept[place] = Project(kept[place], (*every, (key.id, expr)))
+        return key
+
+    for part in conditions:
+        match part:
+            case Call("=", (left, right)) if equality(part) is None:
+                a, b = _alike(left, right)
+                i, j = _home(a, trees), _home(b, trees)
+                if i is not None and j is not None and i != j and joinable(held(a), held(b)):
+                    part = replace(part, args=(column(i, a), column(j, b)))
+        found.append(part)
+    return kept, found
+
+
+def _alike(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """Both sides of an equality in one type: dates as the timestamps that they are compared with, and parts of
+    dates, which are whole, as integers."""
+    if {a.type.kind, b.type.kind} < TIMES and DATE in (a.type, b.type):
+        type = b.type if a.type == DATE else a.type
+        return _cast(a, type), _cast(b, type)
+    x, y = _integer(a), _integer(b)
+    return (a, b) if x is None or y is None else (x, y)
+
+
+def _cast(expr: Expr, type: Type) -> Expr:
+    return expr if expr.type == type else Cast(expr, type)
+
+
+def _integer(expr: Expr) -> Expr | None:
+    match expr:
+        case Cast(arg, Type("numeric", None)):
+            return _integer(arg)
+        case Call(op) if op.startswith("extract_") and expr.type == Type("numeric", None, 0):
+            return Cast(expr, INTEGER)
+        case _:
+            return expr if expr.type.kind in INTEGERS else None
+
+
+def _home(expr: Expr, trees: Sequence[Node]) -> int | None:
+    """The one relation whose columns `expr` reads, and nothing else."""
+    if not reads(expr) or any(isinstance(part, Scalar | Constant | Over) for part in walk(expr)):
+        return None
+    return next((i for i, tree in enumerate(trees) if reads(expr) <= ids(tree)), None)
 
 
 def outer_join(left: Node, right: Node, kind: JoinKind, on: list[Expr]) -> Node:
