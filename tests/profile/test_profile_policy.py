@@ -120,6 +120,37 @@ def test_which_rows_truncation_keeps_is_no_profile():
         dp4sql.load_policy(content)
 
 
+def test_a_profile_reads_no_rows_that_others_own_as_well():
+    """What a guest wrote of a stay is the host's, too: the host would lose it without a charge."""
+    note = {
+        "key": ["nid"],
+        "columns": {"nid": "integer", "cid": "integer", "sid": "integer", "text": "text"},
+        "foreign_keys": {"cid": "cat", "sid": "stay"},
+        "max_frequency": {"cid": 2, "sid": 2},
+    }
+    stay = {
+        "key": ["sid"],
+        "columns": {"sid": "integer", "host": "integer"},
+        "foreign_keys": {"host": "cat"},
+        "max_frequency": {"host": 2},
+    }
+    labels = {"cat": "pub", "stay": "pub", "note": {"rep": ["text"]}}
+    content = {
+        "dp4sql": 1,
+        "tables": {
+            "cat": {"key": ["id"], "columns": {"id": "integer"}},
+            "stay": stay,
+            "note": note,
+        },
+        "policies": {"cat": {"entity": "cat", "epsilon": 1, "labels": labels}},
+        "profiles": {"vet": {"entity": "cat", "fields": {"note": {"column": "note.text"}}}},
+    }
+    with pytest.raises(PolicyError, match="rows of note belong to others, too"):
+        dp4sql.load_policy(content)
+    del note["foreign_keys"]["sid"]
+    dp4sql.load_policy(content)
+
+
 def test_the_line_is_that_of_the_mistake(tmp_path):
     content = changed(default_policy={"mood": "share"})
     (problem,) = problems(tmp_path, content)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+from dp4sql.algebra.ownership import owning_links
 from dp4sql.algebra.schema import Table
 from dp4sql.errors import PolicyError
 from dp4sql.policy.labels import Del, Policy, PolicySet, Pub, Rep
@@ -111,6 +112,11 @@ def _is_owned(reading: Reading, where: Where, table: Table, entity: str) -> bool
     elif not frozenset(keys[0].columns) <= reading.policies.public_columns(table.name):
         what = f"which rows of {table.name} are whose is private"
         reading.report(where, what, "leave the foreign key out of every rep list", "Owner")
+    elif owning_links(reading.policies.schema, entity, table.name) != keys:
+        # Its values would be those of others, too, who were not charged.
+        what = f"rows of {table.name} belong to others, too, through further references"
+        hint = f"a field stands in {entity} or in a table that refers to it alone"
+        reading.report(where, what, hint, "Owner")
     else:
         return True
     return False

@@ -3,7 +3,7 @@
 Existence  a table that a profile reads is del under no policy, nor do private values decide which of its rows
            truncation keeps: a profile shows that its rows exist
 Withhold   a withheld field is rep under the profile's policy, and a private field is never shared
-Owner      rows beside the entity's own are found through a public foreign key
+Owner      rows beside the entity's own are found through a public foreign key, and belong to nobody else
 """
 
 from __future__ import annotations
