@@ -131,11 +131,11 @@ class Scalars:
         return times.merged(args, numbers.alike(args, texts, self.dialect), self.dialect)
 
     def _in(self, arg: Expr, options: tuple[Lit, ...], names: Mapping[str, str]) -> str:
+        if arg.type.kind == "real":
+            arg = Cast(arg, DOUBLE)  # as beside one number
         rendered = [self.render(part, names) for part in (arg, *options)]
         first, *rest = numbers.alike((arg, *options), rendered, self.dialect)
-        if arg.type.kind == "real":
-            first = f"CAST({first} AS {self.dialect.type_name(DOUBLE)})"
-        elif options:
+        if options:
             first, _ = times.comparable((arg, options[0]), [first, rest[0]], self.dialect)
         return f"({first} IN ({', '.join(rest)}))"
 

@@ -6,6 +6,8 @@ import duckdb
 import pytest
 
 import dp4sql
+from dp4sql.preparation import explain
+from dp4sql.sql.dialects import POSTGRES
 
 INTEGER = {"type": "integer", "range": [0, 9]}
 TABLES = {name: {"key": [name], "rows": 3, "columns": {name: INTEGER}} for name in "abc"}
@@ -122,3 +124,17 @@ def test_comparisons_with_arrays(negation: str, test: str) -> None:
         rows = [(1, 1), (2, None), (3, 2), (4, 3), (5, 5), (6, None)]
         engine.executemany("INSERT INTO p VALUES (?, ?)", rows)
         assert engine.execute(read).fetchall() == engine.execute(query).fetchall()
+
+
+def test_a_real_is_compared_with_a_list_as_with_one_number() -> None:
+    """In double precision: narrowed to reals, 0.1 would be found and 1e-38 would be NULL."""
+    columns = {"id": INTEGER, "r": "real"}
+    policy = {
+        "dp4sql": 1,
+        "tables": {"t": {"key": ["id"], "columns": columns}},
+        "policies": {"p": {"entity": "t", "epsilon": 1, "labels": {"t": "del"}}},
+    }
+    sql = "SELECT COUNT(*) FROM t WHERE r NOT IN (0.1, 0.00000000000000000000000000000000000001)"
+    (read,) = explain(dp4sql.load_policy(policy), sql, dialect=POSTGRES).reads
+    assert "DOUBLE PRECISION" in read
+    assert "REAL" not in read
