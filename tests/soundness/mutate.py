@@ -51,22 +51,36 @@ class Finder(importlib.abc.MetaPathFinder):
 def hunt(mutation: Mutation, seconds: float, seed: int) -> str:
     """Run in a fresh process: the finder must stand before dp4sql is imported."""
     sys.meta_path.insert(0, Finder(mutation))
+    try:
+        found, tried = _hunted(mutation, seconds, seed)
+    except ValueError as crash:  # A range whose ends are swapped, say: a soak ends there, too.
+        return f"{'killed':9}{time.process_time():7.1f} s by {crash}"
+    return f"{'killed' if found else 'SURVIVED':9}{time.process_time():7.1f} s {tried:6} queries"
+
+
+def _hunted(mutation: Mutation, seconds: float, seed: int) -> tuple[list[str], int]:
+    """What the oracle found, and in how many queries."""
+    if mutation.oracle != "rules":
+        from .wild.campaign import Tally as Wild
+        from .wild.campaign import campaign_of
+
+        def looking(tally: Wild) -> bool:
+            return time.process_time() < seconds and not tally.violations
+
+        wild = campaign_of(mutation.oracle, seed, looking, shrinking=False)
+        return wild.violations, wild.tried
     from .campaign import CONFIRMED, Tally, campaign
 
     def found(tally: Tally) -> list[str]:
         return tally.troubles if mutation.shows_in_answers else tally.violations
 
-    try:
-        tally = campaign(
-            seed,
-            lambda tally: time.process_time() < seconds and not found(tally),
-            shrinking=False,
-            confirmed=1.0 if mutation.shows_in_answers else CONFIRMED,
-        )
-    except ValueError as crash:  # A range whose ends are swapped, say: a soak ends there, too.
-        return f"{'killed':9}{time.process_time():7.1f} s by {crash}"
-    verdict = "killed" if found(tally) else "SURVIVED"
-    return f"{verdict:9}{time.process_time():7.1f} s {tally.tried:6} queries"
+    tally = campaign(
+        seed,
+        lambda tally: time.process_time() < seconds and not found(tally),
+        shrinking=False,
+        confirmed=1.0 if mutation.shows_in_answers else CONFIRMED,
+    )
+    return found(tally), tally.tried
 
 
 def child(name: str, seconds: float, seed: int) -> str:

@@ -8,16 +8,21 @@ What its databases never hold it cannot find: a declared range taken for a proof
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Oracle: TypeAlias = Literal["rules", "duckdb", "postgres", "both"]
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """In `module` the text `old` becomes `new`."""
+    """In `module` the text `old` becomes `new`. `oracle`: who is to find it, the oracle of the rules, that of
+    wild values on an engine, or that of two engines' answers."""
 
     name: str
     module: str
     old: str
     new: str
+    oracle: Oracle = "rules"
 
     def apply(self, source: str) -> str:
         if source.count(self.old) != 1:
@@ -35,11 +40,13 @@ class Mutation:
         )
 
 
-def _in(module: str, *changes: tuple[str, str, str]) -> tuple[Mutation, ...]:
-    return tuple(Mutation(name, module, old, new) for name, old, new in changes)
+def _in(
+    module: str, *changes: tuple[str, str, str], oracle: Oracle = "rules"
+) -> tuple[Mutation, ...]:
+    return tuple(Mutation(name, module, old, new, oracle) for name, old, new in changes)
 
 
-MUTATIONS: tuple[Mutation, ...] = (
+RULES: tuple[Mutation, ...] = (
     *_in(
         "dp4sql.infer.terms",
         ("a key that moves touches one group", "if term.fixes(columns) else both", "if True else both"),
@@ -176,3 +183,86 @@ MUTATIONS: tuple[Mutation, ...] = (
         ("ownership through one of several links", "plus(*paths)", "least(*paths)"),
     ),
 )  # fmt: skip
+WILD: tuple[Mutation, ...] = (
+    *_in(
+        "dp4sql.sql.windows",
+        ("frame: as the client wrote it", "self._frame(spec, order, e) if", 'spec.sql(dialect="postgres") if'),
+        oracle="duckdb",
+    ),
+    *_in(
+        "dp4sql.sql.lower",
+        ("names: a client's alias is a table's column", "name = name.translate(_SIGNS)", "pass"),
+        oracle="duckdb",
+    ),
+    *_in(
+        "dp4sql.sql.numbers",
+        ("constants: longer than any type", "if not exact or together(args) is not None:", "if True:"),
+        ("doubles: products out of range", "for arg, other, text in zip(args, args[::-1], (a, b), strict=True)\n        if not _modest(arg)", "for arg, other, text in zip(args, args[::-1], (a, b), strict=True)\n        if False"),
+        ("doubles: roots of negative numbers", '"sqrt": f"{x} >= 0"', '"sqrt": f"{x} IS NOT NULL"'),
+        ("clamp: no upper end", 'f"CASE {inside} WHEN {value} > {high} THEN {results[2]} {below}ELSE', 'f"CASE {inside} WHEN {value} > {high} THEN {results[0]} {below}ELSE'),
+        oracle="duckdb",
+    ),
+    *_in(
+        "dp4sql.sql.numbers",
+        ("doubles: numbers that no double holds", 'return arg.type.kind == "numeric" and width(arg) is None and dialect.name == "postgres"', "return False"),
+        ("clamp: digits beyond those declared", "if own is None or args[0].type.kind in INTEGERS or", "if True or"),
+        oracle="postgres",
+    ),
+    *_in(
+        "dp4sql.algebra.lengths",
+        ("texts: grow beyond memory", "expr.op in GROWS and length > LONGEST", "False"),
+        oracle="duckdb",
+    ),
+    *_in(
+        "dp4sql.sql.texts",
+        ("texts: places beyond every text", 'f"CASE {far} ELSE CAST({text} AS INTEGER) END"', 'f"CAST({text} AS INTEGER)"'),
+        oracle="duckdb",
+    ),
+    *_in(
+        "dp4sql.sql.casts",
+        ("casts: integers beyond their ends", 'inside = f"{text} BETWEEN -{limit} AND {limit - 1}"', 'inside = f"{text} IS NOT NULL"'),
+        ("casts: dates from any text", 'return f"TRY_CAST({text} AS {name})"', 'return f"CAST({text} AS {name})"'),
+        oracle="duckdb",
+    ),
+    *_in(
+        "dp4sql.sql.times",
+        ("moments: any day plus any days", 'f"CASE WHEN {_day(day)} THEN {inner} END"', 'f"{day} {sign} CAST({days} AS INTEGER)"'),
+        ("moments: any interval later", "f\"CASE WHEN {time} BETWEEN TIMESTAMP '{first}' AND TIMESTAMP '{last}' THEN {inner} END\"", "inner"),
+        ("moments: cut at the end of the calendar", "f\"CASE WHEN {far} THEN CAST('infinity' AS {name}) ELSE {found} END\"", "found"),
+        ("moments: days that months lack", 'f"CASE WHEN {there} THEN MAKE_DATE({parts}) END"', 'f"MAKE_DATE({parts})"'),
+        oracle="duckdb",
+    ),
+    *_in(
+        "dp4sql.sql.truncation",
+        ("truncation: a column has the rank's name", "if (name := f\"place{n or ''}\") not in taken", "if (name := f\"place{n or ''}\")"),
+        oracle="duckdb",
+    ),
+    *_in(
+        "dp4sql.mechanisms.placement",
+        ("ranks: texts outside the domain", "f\"{text} IN ({', '.join(known)})\"", 'f"{text} IS NOT NULL"'),
+        ("ranks: dates beyond the range", 'f"LEAST(GREATEST({text}, {first}), {last})"', "text"),
+        ("ranks: numbers beyond the range", "CASE WHEN {value} < {low:f} THEN 0 WHEN {value} > {high:f} THEN {top} ELSE {near} END", "{near}"),
+        oracle="duckdb",
+    ),
+    *_in(
+        "dp4sql.mechanisms.reading",
+        ("two parts: rows out of range twice", "usual = inside.select(inside.items, *tests)", "usual = inside.select(inside.items)"),
+        oracle="duckdb",
+    ),
+    *_in(
+        "dp4sql.mechanisms.factoring",
+        ("factoring: any column is a factor", "return id in few", "return True"),
+        ("factoring: a factor is lost", "_times(left.factor, right.factor, expr)", "left.factor or right.factor"),
+        ("factoring: sums are products", 'Call("*", (a, b)):\n            left', 'Call("*" | "+", (a, b)):\n            left'),
+        oracle="both",
+    ),
+    *_in(
+        "dp4sql.backends.copied",
+        ("COPY: no number is negative", 'int.from_bytes(data, "big", signed=True)', 'int.from_bytes(data, "big")'),
+        ("COPY: NULL is an empty text", "None if size < 0 else read(", "read("),
+        ("COPY: all days are Python's", "if abs(days) >= 2**31 - 1:", "if False:"),
+        ("COPY: what is no integer ends the rows", "return 0\n        self._flush()", "return len(self._rest) - 2\n        self._flush()"),
+        oracle="postgres",
+    ),
+)  # fmt: skip
+MUTATIONS = RULES + WILD

@@ -39,7 +39,7 @@ def test_every_construct_is_accepted_and_reported(tally: Tally) -> None:
 
 
 def test_the_oracle_shares_no_code_with_the_rules() -> None:
-    for path in Path(__file__).parent.glob("*.py"):
+    for path in Path(__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom):
                 assert not (node.module or "").startswith("dp4sql.infer"), path
