@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 import dp4sql
-from dp4sql.preparation import explain
+from dp4sql.pipeline.preparation import explain
 from dp4sql.sql.dialects import POSTGRES
 
 INTEGER = {"type": "integer", "range": [0, 9]}
