@@ -38,7 +38,7 @@ class Server:
         refused: Callable[[], None] = lambda: None,
     ) -> None:
         self.options = options or Options()
-        self.served = Served(pipeline, router(pipeline.policy))
+        self.served = Served(pipeline, router(pipeline.policy, self.options.database))
         self.catalog = Catalog(pipeline.policy, self.options.database, self.options.catalog)
         self.users = Users(self.options.users or {})
         self.tls = self.options.tls
@@ -126,7 +126,7 @@ class Server:
         """Answer by another pipeline from the next statement on, and let clients in by other users and
         another certificate from the next login on."""
         await self.catalog.renew(pipeline.policy)
-        self.served = Served(pipeline, router(pipeline.policy))
+        self.served = Served(pipeline, router(pipeline.policy, self.options.database))
         self.users, self.tls = Users(users or {}), tls
 
     # ------------------------------------------------------------ clients

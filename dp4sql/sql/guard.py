@@ -30,7 +30,8 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Tuple: frozenset({"expressions"}),
     exp.With: frozenset({"expressions"}),
     exp.CTE: frozenset({"this", "alias"}),
-    exp.Table: frozenset({"this", "db", "alias", "joins"}),
+    # There is one database; that it is meant is the router's concern.
+    exp.Table: frozenset({"this", "db", "catalog", "alias", "joins"}),
     exp.TableAlias: frozenset({"this", "columns"}),
     exp.From: _THIS,
     exp.Join: frozenset({"this", "side", "kind", "on", "using", "method"}),
@@ -135,7 +136,6 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
 WRITTEN: Final[Mapping[tuple[type[exp.Expr], str], str]] = {
     (exp.Select, "locks"): "FOR UPDATE and FOR SHARE",
     (exp.Table, "sample"): "TABLESAMPLE",
-    (exp.Table, "catalog"): "a table's name with a database in front",
     (exp.Column, "catalog"): "a column's name with a database in front",
     (exp.With, "recursive"): "WITH RECURSIVE",
     (exp.Group, "all"): "GROUP BY DISTINCT",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from sqlglot import exp
@@ -29,6 +29,7 @@ from dp4sql.sql.lowered import Cte, Ctes, Lowered, cut_or_sorted, unwrapped
 from dp4sql.sql.moments import moment
 from dp4sql.sql.names import Named, Relation, Scope, fold
 from dp4sql.sql.parse import parse, position
+from dp4sql.sql.shapes import columns_alone
 
 #: Items of all FROM clauses.
 MAX_RELATIONS: Final = 100
@@ -65,6 +66,8 @@ def lower(
     parsed = check(parse(sql))
     remember(parsed, sql)
     query = lowering.query(parsed, {}, None)
+    if not lowering.calls:
+        query = replace(query, node=columns_alone(query.node))
     if "ntile" in lowered:
         # PERCENTILE_CONT and QUANTILE may be of an array.
         check_whole(query.node)

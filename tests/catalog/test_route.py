@@ -6,12 +6,12 @@ import pytest
 
 from dp4sql.catalog.constants import is_constant
 from dp4sql.catalog.route import router
-from dp4sql.errors import Refused
+from dp4sql.errors import Refused, Unsupported
 from dp4sql.policy import load_policy
 from dp4sql.sql import lexer
 from tests.wire.live import POLICY
 
-ROUTE = router(load_policy(POLICY))
+ROUTE = router(load_policy(POLICY), "university")
 
 
 def statement(sql: str) -> lexer.Statement:
@@ -27,6 +27,8 @@ def statement(sql: str) -> lexer.Statement:
         'SELECT count(*) FROM "student"',
         "SELECT count(*) FROM public.student",
         'SELECT count(*) FROM "public"."student" AS s',
+        'SELECT count(*) FROM "university"."public"."student"',
+        "SELECT count(*) FROM University.public.student",
         "SELECT count(*) FROM/**/student",
         "SELECT count(*) FROM student--",
         "SELECT 1 WHERE EXISTS (SELECT FROM student)",
@@ -72,6 +74,12 @@ def test_the_rest_goes_to_the_empty_postgres(sql: str) -> None:
 def test_both_at_once_are_refused(sql: str) -> None:
     with pytest.raises(Refused):
         ROUTE(statement(sql))
+
+
+def test_tables_of_another_database_are_refused() -> None:
+    with pytest.raises(Unsupported, match="cross-database") as refused:
+        ROUTE(statement("SELECT count(*) FROM other.public.student"))
+    assert refused.value.position == 22
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ What a client meets here and not on a Postgres, on purpose:
 * Rows of private tables, `COPY table TO`, and joins of policy tables with system catalogs are refused
   (42501), as is everything that writes (25006). `EXPLAIN ANALYZE` is not supported (0A000).
 * Answers about private rows carry noise, and come with a NOTICE that says how much.
+* Shapes are free: Describe, and queries without rows whatever the data is, such as `SELECT * FROM t LIMIT 0` or
+  `WHERE 1 = 0`. `LIMIT 1`, which Django's inspectdb asks of each table, is a row, and refused.
 * The catalogs show the policy's schema without rows: sizes, row estimates and statistics are those of
   empty tables, `pg_stat_activity` cannot be read, and functions that run text as SQL (`query_to_xml`)
   or reach other sessions (`pg_terminate_backend`) cannot be called.

@@ -22,6 +22,7 @@ PLAIN: Final = frozenset({"this", "expression", "expressions", "quoted", "is_str
 SAME: Final = frozenset(
     {
         (exp.Chr, "charset"),
+        (exp.Table, "catalog"),
         (exp.Count, "big_int"),
         (exp.DataType, "nested"),
         (exp.Fetch, "direction"),
