@@ -28,8 +28,12 @@ DEFAULTS: Final = {
     "statement_timeout": "10min",
     "TimeZone": "UTC",
 }
-#: Whatever the URL, the role or the database says: with it off, a backslash in a client's text ends the text early.
-ALWAYS: Final = {"standard_conforming_strings": "on"}
+#: Whatever the URL, the role or the database says. Without the first, a backslash in a client's text ends the text
+#: early; the second decides what a date cast to a text looks like.
+ALWAYS: Final = {
+    "standard_conforming_strings": "on",
+    "DateStyle": "ISO, MDY",
+}
 
 
 class _OneLine(logging.Filter):

@@ -17,6 +17,7 @@ from dp4sql.algebra.types import (
     LIMITS,
     NUMERIC,
     TEXTS,
+    TIMESTAMP,
     Type,
     Value,
 )
@@ -110,7 +111,9 @@ def _read(text: str, type: Type) -> Value:
         return uuid.UUID(text)
     if kind == "interval":
         return interval(text)  # type: ignore[return-value]
-    return datetime.datetime.fromisoformat(text)
+    moment = datetime.datetime.fromisoformat(text)
+    # Postgres reads a zone there, and forgets it.
+    return moment.replace(tzinfo=None) if type == TIMESTAMP else moment
 
 
 def _integer(text: str, type: Type) -> int:

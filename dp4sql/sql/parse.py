@@ -20,6 +20,7 @@ MAX_LENGTH = 1_000_000
 _POSTGRES: Final = Postgres()
 _TOP: Final = re.compile(r"\bselect\s+top\s+$", re.IGNORECASE)
 _PARAMETER: Final = re.compile(r"\$\d")
+_FIELDS: Final = frozenset({"year", "month", "day", "hour", "minute", "second"})
 _NUMBER_AND_UNIT: Final = re.compile(r"\s*-?\d+(\.\d+)?\s*[a-zA-Z]*\s*")
 
 
@@ -94,6 +95,19 @@ def _whole_intervals(sql: str, tokens: Sequence[Token]) -> None:
                 hint=f"Write it as a cast: '{text.text}'::interval.",
                 position=text.start + 1,
             )
+    for word, text, unit in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if word.token_type == TokenType.INTERVAL and text.token_type == TokenType.STRING:
+            _whole_units(text, unit)
+
+
+def _whole_units(text: Token, unit: Token) -> None:
+    """Postgres cuts INTERVAL '1.5' DAY and INTERVAL '1 day 5 hours' DAY to whole days."""
+    if unit.text.lower() in _FIELDS and not re.fullmatch(r"\s*[+-]?\d+\s*", text.text):
+        raise Unsupported(
+            f"INTERVAL '{text.text}' {unit.text} is not supported",
+            hint="Write the units inside: INTERVAL '1 day' or '1 day 12 hours'::interval.",
+            position=text.start + 1,
+        )
 
 
 def _syntax(error: ParseError, sql: str) -> SyntaxError_:

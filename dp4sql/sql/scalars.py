@@ -55,11 +55,18 @@ def literal(value: object, type: Type, dialect: Dialect) -> str:
         case uuid.UUID():
             return f"CAST('{value}' AS UUID)"
         case Interval_():
-            return f"INTERVAL '{value.months} months {value.days} days {value.micros} microseconds'"
+            return _interval(value, dialect)
         case str():
             return dialect.string(value)
         case _:
             raise InternalError(f"no literal for {value.__class__.__name__}")
+
+
+def _interval(value: Interval_, dialect: Dialect) -> str:
+    """Under Postgres's IntervalStyle sql_standard a sign in front counts for all numbers that have none."""
+    sign = "+" if dialect.name == "postgres" else ""
+    parts = (f"{part:{sign}}" for part in (value.months, value.days, value.micros))
+    return "INTERVAL '{} months {} days {} microseconds'".format(*parts)
 
 
 def _null(type: Type, dialect: Dialect) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -31,6 +32,8 @@ _CLOSING: Final = frozenset(
 _OPENING: Final = frozenset(
     {TokenType.COMMA, TokenType.GROUP_BY, TokenType.DISTINCT, TokenType.OFFSET}
 )
+_NUMBER: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WORD: Final = re.compile(r"\w")
 #: t.offset, AS offset, IS [NOT] DISTINCT FROM.
 _BEFORE_OTHER_USES: Final = frozenset({TokenType.DOT, TokenType.ALIAS, TokenType.IS, TokenType.NOT})
 
@@ -47,8 +50,22 @@ def whole(tokens: Sequence[Token]) -> None:
                 raise _near(after)
         elif token.token_type == TokenType.EQ and token.text == "==":
             raise _near(token, "Write a single =.")
+        elif token.token_type == TokenType.NUMBER:
+            _number(token, after)
         elif token.token_type == TokenType.R_PAREN and i > 1:
             _argument(tokens[i - 2], tokens[i - 1], token)
+
+
+def _number(token: Token, after: Token | None) -> None:
+    """1_000 is a 1 called _000 to sqlglot, in a list of outputs."""
+    close = after is not None and after.start == token.end + 1
+    junk = after.text if close and after is not None and _WORD.match(after.text) else ""
+    if junk or not _NUMBER.fullmatch(token.text):
+        raise SyntaxError_(
+            f'trailing junk after numeric literal at or near "{token.text}{junk}"',
+            hint="Numbers are written 1000, 0.5 or 1e3, with a blank before the next word.",
+            position=token.start + 1,
+        )
 
 
 def _argument(word: Token, opened: Token, closed: Token) -> None:

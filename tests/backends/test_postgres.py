@@ -18,7 +18,8 @@ import psycopg
 import pytest
 
 import dp4sql
-from dp4sql.algebra.types import BIGINT, DATE
+from dp4sql.algebra.expr import Interval_
+from dp4sql.algebra.types import BIGINT, DATE, INTERVAL
 from dp4sql.backends import open_backend
 from dp4sql.backends.postgres import PostgresBackend
 from dp4sql.errors import EngineError, QueryCanceled
@@ -26,6 +27,7 @@ from dp4sql.mechanisms.reading import histogram_sql
 from dp4sql.pipeline.preparation import prepare
 from dp4sql.rows import OutputColumn, listed
 from dp4sql.sql.dialects import POSTGRES as POSTGRES_SQL
+from dp4sql.sql.scalars import literal
 
 from .conftest import PATIENCE, POSTGRES, SLOW, Run, filled
 from .servers import restartable, server
@@ -95,6 +97,25 @@ def test_a_backslash_ends_no_text_whatever_the_database_says(
             run(opened.close())
         finally:
             administrator.execute(f'ALTER DATABASE "{name}" RESET standard_conforming_strings')  # type: ignore[arg-type,unused-ignore]
+
+
+def test_dates_and_intervals_mean_the_same_whatever_the_database_says(
+    running: str, run: Run
+) -> None:
+    moved = literal(Interval_(-1, 2, 0), INTERVAL, POSTGRES_SQL)
+    sql = f"SELECT CAST(CAST(DATE '2020-05-05' + {moved} AS DATE) AS TEXT) AS x"
+    settings = {"IntervalStyle": "sql_standard", "DateStyle": "German"}
+    with psycopg.connect(running, autocommit=True) as administrator:
+        of = f'ALTER DATABASE "{administrator.info.dbname}"'
+        try:
+            for name, value in settings.items():
+                administrator.execute(f"{of} SET {name} = {value}")  # type: ignore[arg-type,unused-ignore]
+            opened = PostgresBackend(running)
+            found = run(opened.fetch(sql, ONE))
+            assert list(found.open_columns()) == [("2020-04-07",)]
+            run(opened.close())
+        finally:
+            administrator.execute(f"{of} RESET ALL")  # type: ignore[arg-type,unused-ignore]
 
 
 POLICY: dict[str, Any] = {

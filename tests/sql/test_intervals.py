@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dp4sql.algebra.expr import Interval_
-from dp4sql.errors import Unsupported
+from dp4sql.errors import SyntaxError_, Unsupported
 from dp4sql.sql.intervals import interval
 from dp4sql.sql.parse import parse
 
@@ -32,6 +32,13 @@ def test_text(text: str, unit: str | None, expected: Interval_) -> None:
 def test_no_interval(text: str) -> None:
     with pytest.raises(ValueError, match="interval"):
         interval(text)
+
+
+@pytest.mark.parametrize("text", ["'1.5' DAY", "'1:30' MINUTE", "'1 day 5 hours' DAY"])
+def test_what_postgres_would_cut_to_whole_units_is_refused(text: str) -> None:
+    with pytest.raises((Unsupported, SyntaxError_)):
+        parse(f"SELECT count(*) FROM t WHERE d > now() - INTERVAL {text}")
+    parse("SELECT count(*) FROM t WHERE d > now() - INTERVAL '90' DAY")
 
 
 @pytest.mark.parametrize("text", ["1 day 02:00", "1 year ago", "P1M", "@ 1 day"])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
+
 import duckdb
 import pytest
 
 import dp4sql
+from dp4sql.algebra.types import TIMESTAMP, TIMESTAMPTZ
 from dp4sql.pipeline.preparation import explain
 from dp4sql.sql.dialects import POSTGRES
+from dp4sql.sql.literals import read
 
 INTEGER = {"type": "integer", "range": [0, 9]}
 TABLES = {name: {"key": [name], "rows": 3, "columns": {name: INTEGER}} for name in "abc"}
@@ -135,6 +139,12 @@ def test_a_real_is_compared_with_a_list_as_with_one_number() -> None:
         "policies": {"p": {"entity": "t", "epsilon": 1, "labels": {"t": "del"}}},
     }
     sql = "SELECT COUNT(*) FROM t WHERE r NOT IN (0.1, 0.00000000000000000000000000000000000001)"
-    (read,) = explain(dp4sql.load_policy(policy), sql, dialect=POSTGRES).reads
-    assert "DOUBLE PRECISION" in read
-    assert "REAL" not in read
+    (ran,) = explain(dp4sql.load_policy(policy), sql, dialect=POSTGRES).reads
+    assert "DOUBLE PRECISION" in ran
+    assert "REAL" not in ran
+
+
+def test_a_zone_in_a_timestamp_without_one_is_passed_over() -> None:
+    midnight = datetime.datetime(2020, 1, 1)
+    assert read("2020-01-01 00:00:00+02", TIMESTAMP) == midnight
+    assert read("2020-01-01 00:00:00+02", TIMESTAMPTZ) != midnight
