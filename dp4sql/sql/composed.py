@@ -54,7 +54,8 @@ def width_bucket(ex: Expressions, e: exp.WidthBucket) -> Expr:
         ex.coerce(ex.lower(e.args[key]), NUMERIC)
         for key in ("this", "min_value", "max_value", "num_buckets")
     )
-    ex.need(is_number(value.type), f"a number is needed, not {value.type.kind}", e)
+    for part in (value, low, high, count):
+        ex.need(is_number(part.type), f"a number is needed, not {part.type.kind}", e)
     if not _ascending(low, high) or not (
         isinstance(count, Lit) and isinstance(count.value, int) and count.value > 0
     ):

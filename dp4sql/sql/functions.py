@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
@@ -33,6 +33,10 @@ from dp4sql.sql.types import is_integer, is_number, scale_of, untyped
 
 if TYPE_CHECKING:
     from dp4sql.sql.expressions import Expressions
+
+
+FARTHEST: Final = 1000
+"""Digits to which ROUND goes: nothing is so large, or so fine."""
 
 
 class Functions:
@@ -166,7 +170,8 @@ class Functions:
         )
         if not isinstance(digits, Lit) or not isinstance(digits.value, int):
             raise Unsupported("ROUND needs a constant number of digits", position=position(e))
-        places = max(0, digits.value)
+        digits = Lit(max(-FARTHEST, min(FARTHEST, digits.value)), INTEGER)
+        places = max(0, int(str(digits.value)))
         if is_integer(arg.type) and e.args.get("decimals") is not None:
             arg = Cast(arg, Type("numeric", None, 0))
         if arg.type.kind == "numeric":

@@ -37,6 +37,18 @@ def decimal(text: str) -> Decimal:
     return value
 
 
+def writable(value: Value) -> None:
+    """NumberOutOfRange for a number of a parameter that cannot be written out, in a list of them, too."""
+    for part in value if isinstance(value, tuple) else (value,):
+        if isinstance(part, Decimal) and not part.is_finite():
+            raise NumberOutOfRange(
+                "NaN and infinity of type numeric are not supported",
+                hint="Send it as double precision.",
+            )
+        if isinstance(part, Decimal) and part and abs(part.adjusted()) > MAX_EXPONENT:
+            raise NumberOutOfRange("value overflows numeric format")
+
+
 def number_literal(text: str) -> tuple[Value, Type]:
     """A numeric literal and the type Postgres gives it."""
     if re.fullmatch(r"\d{1,19}", text):

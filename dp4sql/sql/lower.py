@@ -18,6 +18,7 @@ from dp4sql.algebra.schema import Schema
 from dp4sql.algebra.types import INTEGER, TEXT, UNKNOWN, Type, Value
 from dp4sql.errors import SyntaxError_, TooComplex, Unsupported
 from dp4sql.infer.facts import Facts
+from dp4sql.sql import literals
 from dp4sql.sql.arrays import check_whole, refuse
 from dp4sql.sql.calls import Call, Signature
 from dp4sql.sql.combined import Combined
@@ -128,6 +129,7 @@ class Lowering:
         value, type = self.given[index - 1] if self.given is not None else (None, UNKNOWN)
         if isinstance(value, Constant):
             return value
+        literals.writable(value)
         if type.array and not array:
             raise refuse(type, e)
         known = self._types.get(index, UNKNOWN)
