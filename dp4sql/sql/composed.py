@@ -31,21 +31,24 @@ if TYPE_CHECKING:
     from dp4sql.sql.expressions import Expressions
 
 PARTS: Final = {
-    "%Y": ("year", 4),
-    "%y": ("year", 2),
-    "%m": ("month", 2),
-    "%d": ("day", 2),
-    "%j": ("doy", 3),
-    "%H": ("hour", 2),
-    "%M": ("minute", 2),
-    "%S": ("second", 2),
-    "%G": ("isoyear", 4),
-    "%V": ("week", 2),
+    "YYYY": ("year", 4),
+    "YY": ("year", 2),
+    "MM": ("month", 2),
+    "DD": ("day", 2),
+    "DDD": ("doy", 3),
+    "HH24": ("hour", 2),
+    "MI": ("minute", 2),
+    "SS": ("second", 2),
+    "IYYY": ("isoyear", 4),
+    "IW": ("week", 2),
     "Q": ("quarter", 1),
 }
-"""What the parser makes of YYYY, YY, MM, DD, DDD, HH24, MI, SS, IYYY, IW and Q: the part of a time and its digits."""
+"""The parts of a time that TO_CHAR writes, and their digits."""
 MONTHS: Final = tuple(calendar.month_name)[1:]
-PIECE: Final = re.compile(r'"[^"]*"|(?:FM)?(?i:month|mon)|%.|.', re.DOTALL)
+PIECE: Final = re.compile(
+    r'"[^"]*"|(?:FM)?(?i:month|mon)|(?i:YYYY|IYYY|YY|MM|DDD|DD|HH24|MI|SSSS|SS|IW|Q)|.', re.DOTALL
+)
+"""A format's longest words first, as Postgres reads it. SSSS is none of `PARTS`, and no two of seconds."""
 
 
 def width_bucket(ex: Expressions, e: exp.WidthBucket) -> Expr:
@@ -115,14 +118,16 @@ def to_char(ex: Expressions, e: exp.TimeToStr) -> Expr:
 
 def _written(value: Expr, piece: str) -> Expr | None:
     """One piece of a format; None for what is not known."""
-    if piece in PARTS:
-        return _digits(value, *PARTS[piece])
+    if piece.upper() in PARTS:
+        return _digits(value, *PARTS[piece.upper()])
     name = piece.removeprefix("FM")
     if name.lower() in ("mon", "month"):
         return _month(value, name, padded=name == piece)
-    if piece.startswith('"') and len(piece) > 1:
+    if "\\" in piece or piece == '"':
+        return None
+    if piece.startswith('"'):
         return Lit(piece[1:-1], TEXT)
-    return None if piece.isalnum() or piece[0] in '%"\\' else Lit(piece, TEXT)
+    return None if piece.isalpha() else Lit(piece, TEXT)
 
 
 def _month(value: Expr, form: str, *, padded: bool) -> Expr | None:

@@ -22,6 +22,7 @@ from dp4sql.algebra.types import (
     Type,
 )
 from dp4sql.errors import InvalidText, NumberOutOfRange, SyntaxError_, Unsupported
+from dp4sql.sql.composed import PIECE
 from dp4sql.sql.moments import midnight
 from dp4sql.sql.parse import position
 from dp4sql.sql.types import is_integer
@@ -30,6 +31,17 @@ if TYPE_CHECKING:
     from dp4sql.sql.expressions import Expressions
 
 WHOLE: Final = Type("numeric", None, 0)
+READ: Final = {
+    "YYYY": "%Y",
+    "MM": "%m",
+    "MON": "%b",
+    "MONTH": "%B",
+    "DD": "%d",
+    "DDD": "%j",
+    "HH24": "%H",
+    "MI": "%M",
+    "SS": "%S",
+}
 UTC: Final = frozenset({"utc", "gmt", "etc/utc", "etc/gmt", "z", "zulu"})
 
 
@@ -160,12 +172,12 @@ class Dates:
                 hint="Compare texts with texts, or cast them where the data lies in DuckDB: x::date.",
                 position=position(e),
             )
-        given = [str(part.value) for part in (text, format) if isinstance(part, Lit)]
+        given, words = (str(part.value) for part in (text, format) if isinstance(part, Lit))
         try:
-            found = datetime.datetime.strptime(*given)
+            found = datetime.datetime.strptime(given, _directives(words, e))
         except ValueError:
             raise InvalidText(
-                f'invalid value "{given[0]}" for this format', position=position(e)
+                f'invalid value "{given}" for this format', position=position(e)
             ) from None
         return (
             Lit(found.date(), DATE)
@@ -195,10 +207,26 @@ class Dates:
             zone = zoneinfo.ZoneInfo("UTC" if name.lower() in UTC else name)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
             raise InvalidText(f'time zone "{name}" not recognized', position=position(at)) from None
-        time = value if isinstance(value, datetime.datetime) else midnight(value)
+        if isinstance(value, datetime.datetime):
+            time = value
+        else:
+            # Of a date Postgres makes a timestamp with time zone first.
+            time = midnight(value).replace(tzinfo=datetime.UTC)
         if time.tzinfo is None:
             return Lit(time.replace(tzinfo=zone), TIMESTAMPTZ)
         return Lit(time.astimezone(zone).replace(tzinfo=None), TIMESTAMP)
+
+
+def _directives(words: str, at: exp.Expr) -> str:
+    """A format of Postgres as one of Python."""
+    pieces = [READ.get(piece.upper(), piece) for piece in PIECE.findall(words)]
+    if any(piece.isalnum() or piece[0] in '"\\' for piece in pieces):
+        raise Unsupported(
+            "TO_DATE and TO_TIMESTAMP take a format of YYYY, MM, Mon, Month, DD, DDD, HH24, MI and SS",
+            hint="For instance TO_DATE('2026-01-31', 'YYYY-MM-DD').",
+            position=position(at),
+        )
+    return "".join("%%" if piece == "%" else piece for piece in pieces)
 
 
 def is_span(expr: Expr) -> TypeGuard[Call]:

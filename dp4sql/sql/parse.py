@@ -6,7 +6,7 @@ import difflib
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
@@ -17,7 +17,15 @@ from dp4sql.errors import ReadOnly, SyntaxError_, Unsupported
 from dp4sql.sql import lexer, strict
 
 MAX_LENGTH = 1_000_000
-_POSTGRES: Final = Postgres()
+
+
+class _Dialect(Postgres):  # type: ignore[misc]
+    """Formats of times stay as they are written: sqlglot takes the words in their quoted texts for parts, too."""
+
+    TIME_MAPPING: ClassVar[dict[str, str]] = {}
+
+
+_POSTGRES: Final = _Dialect()
 _TOP: Final = re.compile(r"\bselect\s+top\s+$", re.IGNORECASE)
 _PARAMETER: Final = re.compile(r"\$\d")
 _FIELDS: Final = frozenset({"year", "month", "day", "hour", "minute", "second"})

@@ -155,7 +155,8 @@ extract(week from date '2021-01-03')
 date_trunc('week', timestamp '2021-01-03 12:00:00') | extract(isodow from timestamp '2021-01-03 12:00:00')
 date_trunc('hour', timestamptz '2021-01-03 12:34:56+02') | extract(doy from date '2024-12-31')
 to_char(day, 'Mon YYYY') | to_char(ts, 'MON') | to_char(day, 'Month|') | to_char(day, 'FMmonth DD')
-to_char(day, 'IYYY-IW')
+to_char(day, 'IYYY-IW') | to_char(day, 'yyyy-"MM" "Day"dd') | to_char(day, '"W"iw 100%')
+date '2024-07-01' at time zone 'Europe/Berlin'
 to_char(tz, 'YY/MM DDD') | to_char(day, 'YYYY-"Q"Q') | extract(year from day)::text
 extract(quarter from ts) || '. quarter'
 extract(year from day)::varchar(2) || '-Q' || extract(dow from day)::text | extract(isoyear from tz)::text
