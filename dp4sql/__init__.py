@@ -4,6 +4,22 @@ policy = dp4sql.load_policy("policies/university.yaml")
 print(dp4sql.explain(policy, "SELECT COUNT(*) FROM student").text())
 pipeline = dp4sql.open_pipeline(policy=policy, database="duckdb:///university.duckdb", ledger="my.ledger")
 released = await pipeline.query("SELECT COUNT(*) FROM student")
+
+One query passes through these packages, from the client's bytes and back; each one's docstring tells what its
+modules are for, and pyproject.toml which may import which:
+
+cli, serving, demo, bench    processes: a proxy from start to stop, commands, measurements
+server, session, wire        sockets; what a session asks and keeps; the protocol without sockets
+catalog                      what drivers ask beside queries, answered by an empty Postgres
+pipeline                     one query, top to bottom: begin to read here
+sql, algebra                 text to algebra, and algebra to an engine's text
+policy, infer                what is private of whom; how much one entity can change a view
+mechanisms, noise            plans, prices and releases; the only place that draws randomness
+budget                       the ledger, and answers that are kept
+backends                     engines that hold the private data
+curator                      checks and drafts of policy files; data: sample data sets
+
+What is shared by all: errors, settings, rows; remember (a cache), aside (threads), garbage (of Python).
 """
 
 from __future__ import annotations
