@@ -128,6 +128,8 @@ def encoder(type: Type, code: int, zone: datetime.tzinfo = datetime.UTC) -> Enco
         if code == TEXT_FORMAT:
             return lambda values: _array_text(values, each)
         return lambda values: _array(values, each, _OIDS[type.kind][0])
+    if type.kind == "character" and (width := type.length) is not None:
+        return lambda value: value.ljust(width).encode()
     if code == TEXT_FORMAT:
         if type.kind == "timestamp with time zone":
             return lambda value: _instant_text(value, zone)

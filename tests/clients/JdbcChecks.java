@@ -35,7 +35,22 @@ public class JdbcChecks {
 
     static final String BELOW = "SELECT count(*) FROM student WHERE uid < ?";
 
-    static Map<String, Check> checks(String types, String majors, String[] counts) {
+    static void allTypes(ResultSet r) throws SQLException {
+        hold(r.next());
+        hold(r.getBoolean("truth") && r.getShort("small") == 7 && r.getInt("whole") == -70000);
+        hold(r.getLong("big") == 9007199254740993L);
+        hold(r.getBigDecimal("exact").equals(new BigDecimal("12.50")));
+        hold(r.getFloat("single") == 0.5f && r.getDouble("double") == 0.1);
+        hold(r.getString("word").equals("hé") && r.getString("short").equals("abc"));
+        hold(r.getString("padded").equals("ab  "));
+        hold(r.getDate("day").toString().equals("2024-02-29"));
+        hold(r.getObject("moment", java.time.LocalDateTime.class).toString().equals("2024-02-29T01:02:03.500"));
+        hold(r.getTimestamp("instant").toInstant().toString().equals("2024-02-29T01:02:03Z"));
+        hold(r.getObject("span").equals(new org.postgresql.util.PGInterval("1 day 02:00:00")));
+        hold(r.getObject("id").equals(new UUID(0, 1)) && r.getObject("nothing") == null);
+    }
+
+    static Map<String, Check> checks(String[] types, String majors, String[] counts) {
         Map<String, Check> all = new LinkedHashMap<>();
         all.put("connect", c -> hold(c.getMetaData().getUserName().equals("ann")));
         all.put("parameters", c -> {
@@ -60,14 +75,15 @@ public class JdbcChecks {
             }
         });
         all.put("results", c -> {
-            try (Statement s = c.createStatement(); ResultSet r = s.executeQuery(types)) {
-                hold(r.next());
-                hold(r.getBoolean("truth") && r.getLong("big") == 9007199254740993L);
-                hold(r.getBigDecimal("exact").equals(new BigDecimal("12.50")));
-                hold(r.getDouble("double") == 0.1 && r.getString("word").equals("hé"));
-                hold(r.getTimestamp("instant").toInstant().toString().equals("2024-02-29T01:02:03Z"));
-                hold(r.getDate("day").toString().equals("2024-02-29"));
-                hold(r.getObject("id").equals(new UUID(0, 1)) && r.getObject("nothing") == null);
+            for (String sql : types) {
+                try (PreparedStatement s = c.prepareStatement(sql)) {
+                    // From the fifth on they come as binary, where the driver can.
+                    for (int use = 1; use <= 6; use++) {
+                        try (ResultSet r = s.executeQuery()) {
+                            allTypes(r);
+                        }
+                    }
+                }
             }
             try (Statement s = c.createStatement(); ResultSet r = s.executeQuery(majors)) {
                 hold(count(r) == 8);
@@ -151,7 +167,7 @@ public class JdbcChecks {
     }
 
     public static void main(String[] args) throws Exception {
-        for (Map.Entry<String, Check> check : checks(args[1], args[2], Arrays.copyOfRange(args, 3, args.length)).entrySet()) {
+        for (Map.Entry<String, Check> check : checks(new String[] {args[1], args[2]}, args[3], Arrays.copyOfRange(args, 4, args.length)).entrySet()) {
             try (Connection c = DriverManager.getConnection(args[0])) {
                 check.getValue().run(c);
                 System.out.println(check.getKey());

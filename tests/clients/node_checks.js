@@ -31,6 +31,11 @@ const checks = {
     assert.deepEqual([rows[0].b.toString(), rows[0].a, rows[0].j], ["hé", [1, 2], { k: 1 }]);
   },
   async results(c) {
+    const text = { getTypeParser: () => (value) => value };
+    for (const sql of [place.all_types, place.all_released]) {
+      const { rows: [row] } = await c.query({ text: sql, rowMode: "array", types: text });
+      assert.deepEqual(row.slice(0, -1), place.shown.slice(0, -1));
+    }
     const { rows } = await c.query(place.all_types);
     assert.equal(rows[0].exact, "12.50");
     assert.equal(rows[0].truth, true);

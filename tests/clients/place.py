@@ -61,6 +61,15 @@ VALUES: dict[str, tuple[str, object]] = {
 }
 ALL_TYPES = "SELECT " + ", ".join(f"{sql} AS {name}" for name, (sql, _) in VALUES.items())
 
+#: Once from the empty Postgres, and once as dp4sql itself writes what is released.
+ALL_RELEASED = f"{ALL_TYPES} FROM (SELECT count(*) AS n FROM student) AS counted"
+#: As psql prints them.
+SHOWN = [
+    "t", "7", "-70000", "9007199254740993", "12.50", "0.5", "0.1", "hé", "abc", "ab  ", "2024-02-29",
+    "2024-02-29 01:02:03.5", "2024-02-29 01:02:03+00", "1 day 02:00:00",
+    "00000000-0000-0000-0000-000000000001", "",
+]  # fmt: skip
+
 TYPES: dict[str, str] = {
     "truth": "boolean", "small": "int2", "whole": "int", "big": "int8", "exact": "numeric(10, 2)",
     "single": "float4", "double": "float8", "word": "text", "short": "varchar(5)",

@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 
 from tests.clients.place import (
+    ALL_RELEASED,
     ALL_TYPES,
     ARRAYS,
     MAJORS,
@@ -60,8 +61,9 @@ def test_arrays(run: Callable[[Work], Any], kind: str) -> None:
 
 
 def test_results(run: Callable[[Work], Any]) -> None:
-    found = run(lambda c: c.fetchrow(ALL_TYPES))
-    assert dict(found) == {name: value for name, (_, value) in VALUES.items()}
+    for sql in (ALL_TYPES, ALL_RELEASED):
+        found = run(lambda c, sql=sql: c.fetchrow(sql))
+        assert dict(found) == {name: value for name, (_, value) in VALUES.items()}
     assert [row["major"] for row in run(lambda c: c.fetch(MAJORS))] == NAMES
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.conftest import JDBC
-from tests.clients.place import ALL_TYPES, MAJORS, PARAMETERS, Place, counting
+from tests.clients.place import ALL_RELEASED, ALL_TYPES, MAJORS, PARAMETERS, Place, counting
 
 CHECKS = (
     *("connect", "parameters", "results", "error", "prepared", "introspection", "cancel"),
@@ -25,7 +25,7 @@ def passed(place: Place) -> tuple[list[str], str]:
     counts = [counting(kind, "?") for kind in PARAMETERS]
     program = Path(__file__).with_name("JdbcChecks.java")
     done = subprocess.run(
-        ["java", "-cp", str(JDBC), str(program), url, ALL_TYPES, MAJORS, *counts],
+        ["java", "-cp", str(JDBC), str(program), url, ALL_TYPES, ALL_RELEASED, MAJORS, *counts],
         capture_output=True,
         text=True,
         timeout=120,

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, Place, counting
+from tests.clients.place import (
+    ALL_RELEASED,
+    ALL_TYPES,
+    MAJORS,
+    NAMES,
+    PARAMETERS,
+    SHOWN,
+    Place,
+    counting,
+)
 
 CHECKS = (
     *("connect", "parameters", "results", "error", "prepared", "introspection", "cancel"),
@@ -30,7 +39,7 @@ def passed(place: Place, node_modules: Path) -> tuple[list[str], str]:
     given = {
         "host": place.host, "port": place.port, "database": place.database, "user": place.user,
         "password": place.password, "root": str(place.root),
-        "all_types": ALL_TYPES, "majors": MAJORS, "names": NAMES,
+        "all_types": ALL_TYPES, "all_released": ALL_RELEASED, "shown": SHOWN, "majors": MAJORS, "names": NAMES,
         "parameters": [[counting(kind, "$1"), _plain(PARAMETERS[kind][1])] for kind in PARAMETERS],
     }  # fmt: skip
     script = Path(__file__).with_name("node_checks.js")

@@ -10,7 +10,16 @@ import pytest
 import sqlalchemy as sa
 
 from tests.clients.cancelling import cancelling
-from tests.clients.place import MAJORS, NAMES, Place
+from tests.clients.place import (
+    ALL_RELEASED,
+    ALL_TYPES,
+    MAJORS,
+    NAMES,
+    PARAMETERS,
+    VALUES,
+    Place,
+    counting,
+)
 
 
 @pytest.fixture
@@ -50,15 +59,28 @@ def test_cancel(engine: sa.Engine) -> None:
 
 
 def test_results(engine: sa.Engine) -> None:
+    for sql in (ALL_TYPES, ALL_RELEASED):
+        row = pd.read_sql(sql, engine).iloc[0]
+        assert {name: row[name] for name in VALUES if name != "nothing"} == {
+            name: value for name, (_, value) in VALUES.items() if name != "nothing"
+        }
+        assert pd.isna(row["nothing"])
     frame = pd.read_sql(MAJORS, engine)
     assert list(frame["major"]) == NAMES
     assert frame["n"].dtype.kind == "i"
 
 
-def test_parameters(engine: sa.Engine) -> None:
-    sql = sa.text("SELECT avg(grade) AS mean FROM enrollment WHERE grade > :least")
-    frame = pd.read_sql(sql, engine, params={"least": 50})
-    assert frame.shape == (1, 1)
+@pytest.mark.parametrize("kind", PARAMETERS)
+def test_parameters(engine: sa.Engine, kind: str) -> None:
+    sql = sa.text(counting(kind, ":value"))
+    assert pd.read_sql(sql, engine, params={"value": PARAMETERS[kind][1]})["count"][0] > 500
+
+
+def test_thousand(engine: sa.Engine) -> None:
+    one = sa.text("SELECT CAST(:i AS int) AS i")
+    with engine.connect() as client:
+        found = [pd.read_sql(one, client, params={"i": i})["i"][0] for i in range(1000)]
+    assert found == list(range(1000))
 
 
 def test_introspection(engine: sa.Engine) -> None:

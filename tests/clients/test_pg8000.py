@@ -11,7 +11,16 @@ import pg8000.exceptions
 import pg8000.native
 import pytest
 
-from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Place, counting
+from tests.clients.place import (
+    ALL_RELEASED,
+    ALL_TYPES,
+    MAJORS,
+    NAMES,
+    PARAMETERS,
+    VALUES,
+    Place,
+    counting,
+)
 
 
 @pytest.fixture
@@ -38,7 +47,8 @@ def test_parameters(client: Any, kind: str) -> None:
 
 
 def test_results(client: Any) -> None:
-    assert client.run(ALL_TYPES) == [[value for _, value in VALUES.values()]]
+    for sql in (ALL_TYPES, ALL_RELEASED):
+        assert client.run(sql) == [[value for _, value in VALUES.values()]]
     assert [name for name, _ in client.run(MAJORS)] == NAMES
 
 

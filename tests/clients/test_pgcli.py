@@ -8,7 +8,7 @@ import pytest
 from pgcli.pgexecute import PGExecute
 
 from tests.clients.cancelling import cancelling
-from tests.clients.place import MAJORS, NAMES, Place
+from tests.clients.place import ALL_RELEASED, ALL_TYPES, MAJORS, NAMES, SHOWN, VALUES, Place
 
 
 @pytest.fixture
@@ -25,6 +25,14 @@ def test_connect(client: PGExecute) -> None:
 
 
 def test_results(client: PGExecute) -> None:
+    for sql in (ALL_TYPES, ALL_RELEASED):
+        ((_, (row,), headers, *_),) = client.run(sql)
+        assert headers == list(VALUES)
+        # It shows times and numbers as the server writes them, and the rest as Python has it.
+        plain = {"truth": "True", "span": "1 day, 2:00:00", "nothing": "None"}
+        assert [str(value) for value in row] == [
+            plain.get(name, text) for name, text in zip(VALUES, SHOWN, strict=True)
+        ]
     ((_, rows, headers, status, *_),) = client.run(MAJORS)
     assert [name for name, _ in rows] == NAMES
     assert headers == ["major", "n"]

@@ -10,7 +10,16 @@ import pytest
 
 from tests.clients.cancelling import cancelling
 from tests.clients.direct import postgres
-from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Place, counting
+from tests.clients.place import (
+    ALL_RELEASED,
+    ALL_TYPES,
+    MAJORS,
+    NAMES,
+    PARAMETERS,
+    SHOWN,
+    Place,
+    counting,
+)
 
 
 def psql(place: Place, *commands: str, options: tuple[str, ...] = ()) -> str:
@@ -32,8 +41,8 @@ def test_connect(place: Place) -> None:
 
 
 def test_results(place: Place) -> None:
-    lines = psql(place, ALL_TYPES, options=("-At", "-F", "|")).splitlines()
-    assert len(lines[0].split("|")) == len(VALUES)
+    for sql in (ALL_TYPES, ALL_RELEASED):
+        assert psql(place, sql, options=("-At", "-F", "|")).splitlines()[-1].split("|") == SHOWN
     majors = psql(place, MAJORS, options=("-At", "-F", "|")).splitlines()
     assert [line.split("|")[0] for line in majors] == NAMES
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import psycopg
 import pytest
 
 from tests.clients.cancelling import cancelling
 from tests.clients.place import (
+    ALL_RELEASED,
     ALL_TYPES,
     ARRAYS,
     MAJORS,
@@ -54,8 +56,9 @@ def test_arrays(client: psycopg.Connection, kind: str) -> None:
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_results(client: psycopg.Connection, binary: bool) -> None:
-    found = client.cursor(binary=binary).execute(ALL_TYPES).fetchone()
-    assert found == tuple(value for _, value in VALUES.values())
+    for sql in (ALL_TYPES, ALL_RELEASED):
+        found = client.cursor(binary=binary).execute(sql).fetchone()
+        assert found == tuple(value for _, value in VALUES.values())
     rows = client.cursor(binary=binary).execute(MAJORS).fetchall()
     assert [name for name, _ in rows] == NAMES
 
@@ -135,10 +138,103 @@ def test_transaction(client: psycopg.Connection) -> None:
         assert client.execute("SELECT 2").fetchone() == (2,)
 
 
-def test_async(place: Place) -> None:
-    async def ask() -> list[str]:
-        async with await psycopg.AsyncConnection.connect(place.libpq) as connection:
-            cursor = await connection.execute(MAJORS)
-            return [name for name, _ in await cursor.fetchall()]
+# ------------------------------------------------------------------ async
 
-    assert asyncio.run(ask()) == NAMES
+Work = Callable[[psycopg.AsyncConnection], Awaitable[Any]]
+
+
+def run(place: Place, work: Work) -> Any:
+    async def connected() -> Any:
+        async with await psycopg.AsyncConnection.connect(place.libpq, autocommit=True) as client:
+            return await work(client)
+
+    return asyncio.run(connected())
+
+
+async def rows(
+    client: psycopg.AsyncConnection, sql: str, *values: object, binary: bool = False
+) -> list[Any]:
+    return await (await client.execute(sql.encode(), values or None, binary=binary)).fetchall()
+
+
+def test_connect_async(place: Place) -> None:
+    assert run(place, lambda c: rows(c, "SELECT current_user")) == [("ann",)]
+
+
+def test_parameters_async(place: Place) -> None:
+    async def ask(client: psycopg.AsyncConnection) -> dict[str, int]:
+        return {
+            kind: (await rows(client, counting(kind, "%s"), value))[0][0]
+            for kind, (_, value) in PARAMETERS.items()
+        }
+
+    assert min(run(place, ask).values()) > 500
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_results_async(place: Place, binary: bool) -> None:
+    for sql in (ALL_TYPES, ALL_RELEASED):
+        found = run(place, lambda c, sql=sql: rows(c, sql, binary=binary))
+        assert found == [tuple(value for _, value in VALUES.values())]
+
+
+def test_error_async(place: Place) -> None:
+    async def ask(client: psycopg.AsyncConnection) -> Any:
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            await rows(client, "SELECT count(nosuch) FROM student")
+        return await rows(client, "SELECT 1")
+
+    assert run(place, ask) == [(1,)]
+
+
+def test_prepared_async(place: Place) -> None:
+    async def ask(client: psycopg.AsyncConnection) -> int:
+        below = "SELECT count(*) FROM student WHERE uid < %s"
+        found = [await client.execute(below, (i,), prepare=True) for i in (10, 500, 510)]
+        return len([await cursor.fetchone() for cursor in found])
+
+    assert run(place, ask) == 3
+
+
+def test_introspection_async(place: Place) -> None:
+    found = run(place, lambda c: psycopg.types.TypeInfo.fetch(c, "uuid"))
+    assert (found.oid, found.array_oid) == (2950, 2951)
+
+
+def test_cancel_async(place: Place) -> None:
+    async def ask(client: psycopg.AsyncConnection) -> Any:
+        waiting = asyncio.create_task(rows(client, "SELECT pg_sleep(30)"))
+        while not waiting.done():
+            # One that comes before its statement stops nothing.
+            await client.cancel_safe()
+            await asyncio.wait([waiting], timeout=0.2)
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            await waiting
+        return await rows(client, "SELECT 1")
+
+    assert run(place, ask) == [(1,)]
+
+
+def test_thousand_async(place: Place) -> None:
+    async def ask(client: psycopg.AsyncConnection) -> list[Any]:
+        return [(await rows(client, "SELECT %s::int", i))[0][0] for i in range(1000)]
+
+    assert run(place, ask) == list(range(1000))
+
+
+def test_cursor_async(place: Place) -> None:
+    async def ask(client: psycopg.AsyncConnection) -> list[str]:
+        async with client.transaction(), client.cursor("served") as cursor:
+            await cursor.execute(MAJORS)
+            return [name async for name, _ in cursor]
+
+    assert run(place, ask) == NAMES
+
+
+def test_pipeline_async(place: Place) -> None:
+    async def ask(client: psycopg.AsyncConnection) -> Any:
+        async with client.pipeline():
+            first, second = await client.execute("SELECT 1"), await client.execute(MAJORS)
+            return await first.fetchone(), len(await second.fetchall())
+
+    assert run(place, ask) == ((1,), 8)

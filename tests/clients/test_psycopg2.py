@@ -13,7 +13,16 @@ import psycopg2.extras
 import pytest
 
 from tests.clients.cancelling import cancelling
-from tests.clients.place import ALL_TYPES, MAJORS, NAMES, PARAMETERS, VALUES, Place, counting
+from tests.clients.place import (
+    ALL_RELEASED,
+    ALL_TYPES,
+    MAJORS,
+    NAMES,
+    PARAMETERS,
+    VALUES,
+    Place,
+    counting,
+)
 
 
 @pytest.fixture
@@ -41,7 +50,8 @@ def test_parameters(client: Any, kind: str) -> None:
 
 
 def test_results(client: Any) -> None:
-    assert fetch(client, ALL_TYPES) == [tuple(value for _, value in VALUES.values())]
+    for sql in (ALL_TYPES, ALL_RELEASED):
+        assert fetch(client, sql) == [tuple(value for _, value in VALUES.values())]
     assert [name for name, _ in fetch(client, MAJORS)] == NAMES
 
 

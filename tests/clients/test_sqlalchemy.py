@@ -13,7 +13,16 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from tests.clients.cancelling import cancelling
-from tests.clients.place import ALL_TYPES, NAMES, PARAMETERS, VALUES, Place, counting
+from tests.clients.place import (
+    ALL_RELEASED,
+    ALL_TYPES,
+    MAJORS,
+    NAMES,
+    PARAMETERS,
+    VALUES,
+    Place,
+    counting,
+)
 
 DRIVERS = [name for name in ("psycopg", "psycopg2", "pg8000") if importlib.util.find_spec(name)]
 
@@ -65,10 +74,11 @@ def test_parameters_of_expressions(engine: sa.Engine) -> None:
 def test_results(engine: sa.Engine) -> None:
     student = sa.Table("student", sa.MetaData(), autoload_with=engine)
     with engine.connect() as client:
-        row = client.execute(sa.text(ALL_TYPES)).one()._mapping
-        assert {name: row[name] for name in VALUES if name != "id"} == {
-            name: value for name, (_, value) in VALUES.items() if name != "id"
-        }
+        for sql in (ALL_TYPES, ALL_RELEASED):
+            row = client.execute(sa.text(sql)).one()._mapping
+            assert {name: row[name] for name in VALUES if name != "id"} == {
+                name: value for name, (_, value) in VALUES.items() if name != "id"
+            }
         assert [name for name, _ in client.execute(_majors(student))] == NAMES
 
 
@@ -174,11 +184,20 @@ def test_parameters_async(place: Place) -> None:
 def test_results_async(place: Place) -> None:
     async def ask(client: AsyncConnection) -> Any:
         majors = await client.execute(_majors(sa.table("student", sa.column("major"))))
-        return (await client.execute(sa.text(ALL_TYPES))).one(), [name for name, _ in majors]
+        rows = [(await client.execute(sa.text(sql))).one() for sql in (ALL_TYPES, ALL_RELEASED)]
+        return rows, [name for name, _ in majors]
 
-    row, names = over_asyncpg(place, ask)
-    assert tuple(row) == tuple(value for _, value in VALUES.values())
+    rows, names = over_asyncpg(place, ask)
+    assert list(map(tuple, rows)) == [tuple(value for _, value in VALUES.values())] * 2
     assert names == NAMES
+
+
+def test_cursor_async(place: Place) -> None:
+    async def ask(client: AsyncConnection) -> list[str]:
+        async with client.stream(sa.text(MAJORS)) as rows:
+            return [name async for name, _ in rows]
+
+    assert over_asyncpg(place, ask) == NAMES
 
 
 def test_error_async(place: Place) -> None:

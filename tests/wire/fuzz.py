@@ -29,7 +29,7 @@ def main() -> None:
 def _fuzz(seconds: int) -> None:
     import atheris
 
-    with atheris.instrument_imports(include=["dp4sql.wire", "dp4sql.session", "dp4sql.catalog"]):
+    with atheris.instrument_imports(include=["dp4sql.wire", "dp4sql.session", "dp4sql.sql.lexer"]):
         from dp4sql.algebra.types import Type
         from dp4sql.errors import Dp4sqlError, InvalidEncoding
         from dp4sql.session.grammar import parse

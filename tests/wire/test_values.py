@@ -54,6 +54,8 @@ SHOWN = [
     (t.INTERVAL, dt.timedelta(), b"00:00:00"),
     (t.UUID, uuid.UUID(int=1), b"00000000-0000-0000-0000-000000000001"),
     (t.TEXT, "héllo", "héllo".encode()),
+    (t.Type("character", length=4), "hé", "hé  ".encode()),
+    (t.Type("character varying", length=4), "hé", "hé".encode()),
 ]
 SENT = [
     (t.BOOLEAN, True, "01"),
@@ -68,6 +70,7 @@ SENT = [
     (t.TIMESTAMP, dt.datetime(2000, 1, 1, 0, 0, 1), "00000000000f4240"),
     (t.TIMESTAMP, dt.datetime(1999, 12, 31, 23, 59, 59), "fffffffffff0bdc0"),
     (t.INTERVAL, dt.timedelta(days=1, seconds=1), "00000000000f42400000000100000000"),
+    (t.Type("character", length=3), "a", "612020"),
 ]
 
 
