@@ -6,7 +6,7 @@ import logging
 
 import duckdb
 
-from dp4sql.backends.duckdb import LOCKDOWN, DuckDBBackend
+from dp4sql.backends.duckdb import LOCKDOWN, DuckDBBackend, unoptimized
 from dp4sql.backends.postgres import identity
 from dp4sql.errors import EngineError
 
@@ -28,10 +28,12 @@ class AttachedBackend(DuckDBBackend):
         """EngineError where the extension is missing or the server cannot be reached."""
         postgres = url.removeprefix("duckdb+")
         self.identity = identity(postgres)
-        self._open(_attached(postgres))
+        self._open(*_attached(postgres))
 
 
-def _attached(url: str) -> duckdb.DuckDBPyConnection:
+def _attached(
+    url: str,
+) -> tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection | None]:
     # LOAD would fetch what is missing from the internet.
     connection = duckdb.connect(config={"autoinstall_known_extensions": False})
     try:
@@ -47,6 +49,7 @@ def _attached(url: str) -> duckdb.DuckDBPyConnection:
         connection.execute(f"ATTACH '{target}' AS attached (TYPE postgres, READ_ONLY)")
         for schema, table in connection.execute(TABLES).fetchall():
             _view(connection, schema, table)
+        plain = unoptimized(connection)
         for statement in LOCKDOWN:
             # Attaching has opened the store of secrets, whose settings are fixed from then on.
             if "secrets" not in statement:
@@ -57,7 +60,7 @@ def _attached(url: str) -> duckdb.DuckDBPyConnection:
             f"{identity(url)} cannot be reached through DuckDB",
             hint="Check host, port, database and credentials in the URL. The log says more.",
         ) from None
-    return connection
+    return connection, plain
 
 
 def _view(connection: duckdb.DuckDBPyConnection, schema: str, table: str) -> None:

@@ -6,8 +6,9 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -40,6 +41,10 @@ REMEMBERED: Final = 1_000_000
 """Characters of statements that are kept parsed."""
 
 
+class Unplanned(Exception):
+    """A statement that DuckDB's optimizer could not make a plan of."""
+
+
 class DuckDBBackend:
     """A DuckDB file, or a folder of parquet files.
 
@@ -52,10 +57,13 @@ class DuckDBBackend:
         """EngineError where there is no such file, or no data in it."""
         path = Path(path).resolve()
         self.identity = f"{'parquet' if parquet else 'duckdb'}://{path}"
-        self._open(_opened(path, parquet))
+        self._open(*_opened(path, parquet))
 
-    def _open(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
+    def _open(
+        self, connection: duckdb.DuckDBPyConnection, plain: duckdb.DuckDBPyConnection | None = None
+    ) -> None:
+        """`plain`: as `unoptimized` makes it."""
+        self._connection, self._plain, self._turn = connection, plain, threading.Lock()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="duckdb")
         self._jobs: set[Future[None]] = set()
         # One that is parsed already takes DuckDB a quarter of a millisecond less.
@@ -78,6 +86,7 @@ class DuckDBBackend:
     async def close(self) -> None:
         await asyncio.to_thread(self._pool.shutdown)
         self._idle.clear()
+        self._plain = None
         self._connection.close()
 
     # ------------------------------------------------------------ for visits
@@ -99,13 +108,25 @@ class DuckDBBackend:
         """For the next read. It still holds its last result."""
         self._idle.append(cursor)
 
+    @contextmanager
+    def plain(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection that runs statements as they are written. What stored values are like decides what the
+        optimizer makes of a statement; where that fails by a fault of its own, the error would tell of them."""
+        if self._plain is None:
+            raise query_failed()
+        with self._turn:
+            yield self._plain
+
     def read(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> list[Any]:
-        """Columns, in the caller's thread."""
+        """Columns, in the caller's thread. Unplanned where the optimizer failed."""
         try:
             cursor.execute(self._select(sql))
             return _collected(cursor)
         except duckdb.InterruptException:
             raise query_canceled() from None
+        except duckdb.InternalException as error:
+            log.error("DuckDB's optimizer failed: %s\n%s", error, sql)
+            raise (query_failed() if cursor is self._plain else Unplanned) from None
         except duckdb.Error as error:
             log.error("query failed: %s\n%s", error, sql)
             raise query_failed() from None
@@ -129,19 +150,26 @@ class DuckDBVisit:
 
     def _fetch(self, sql: str, columns: Sequence[OutputColumn]) -> PrivateRows:
         cursor = self._backend.cursor()
+        try:
+            found = self._read(cursor, sql)
+        except Unplanned:
+            with self._backend.plain() as plain:
+                return PrivateRows(self._read(plain, sql))
+        if all(len(column) < PART for column in found):
+            self._backend.keep(cursor)
+        return PrivateRows(found)
+
+    def _read(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> list[Any]:
         with self._lock:
             if self._over:
                 raise query_canceled()
             self._reading = cursor
         try:
-            found = self._backend.read(cursor, sql)
+            return self._backend.read(cursor, sql)
         finally:
             # Before another statement may get the cursor, and an interrupt that is meant for this one.
             with self._lock:
                 self._reading = None
-        if all(len(column) < PART for column in found):
-            self._backend.keep(cursor)
-        return PrivateRows(found)
 
     async def _stopped(self) -> None:
         """Interrupt until it counts: DuckDB forgets one that comes just before a query starts.
@@ -182,9 +210,12 @@ def _select(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement
     return statement
 
 
-def _opened(path: Path, parquet: bool) -> duckdb.DuckDBPyConnection:
+def _opened(
+    path: Path, parquet: bool
+) -> tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection | None]:
     try:
         connection = _parquet(path) if parquet else _file(path)
+        plain = unoptimized(connection)
         _lock_down(connection)
     except duckdb.Error as error:
         log.error("cannot open %s: %s", path, error)
@@ -193,7 +224,17 @@ def _opened(path: Path, parquet: bool) -> duckdb.DuckDBPyConnection:
             hint="Its files are damaged, not DuckDB's or parquet, or open for writing elsewhere. "
             "The log says more.",
         ) from None
-    return connection
+    return connection, plain
+
+
+def unoptimized(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection | None:
+    """Another connection, which leaves statements as they are; None where the configuration is locked."""
+    plain = connection.cursor()
+    try:
+        plain.execute("PRAGMA disable_optimizer")
+    except duckdb.InvalidInputException:
+        return None
+    return plain
 
 
 def _lock_down(connection: duckdb.DuckDBPyConnection) -> None:

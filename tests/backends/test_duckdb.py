@@ -50,6 +50,28 @@ def test_one_select_and_nothing_else(make, run: Run, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("**/copy.parquet"))
 
 
+@pytest.mark.parametrize("level", [0, 2])
+def test_no_error_of_the_optimizer_tells_of_stored_values(
+    level: int, run: Run, tmp_path: Path
+) -> None:
+    """DuckDB 2.0.1 fails with an internal error where the values of a column rule the condition out."""
+    file = tmp_path / "levels.duckdb"
+    with duckdb.connect(str(file)) as engine:
+        engine.execute("CREATE TABLE p (k INTEGER, l INTEGER)")
+        engine.execute("INSERT INTO p VALUES (1, ?)", [level])
+        engine.execute("CREATE TABLE s AS SELECT * FROM (VALUES (1, 2), (2, 2)) s(sid, eid)")
+        engine.execute("CREATE TABLE t AS SELECT * FROM (VALUES (1, 1), (2, 0), (1, 2)) t(eid, a)")
+    grouped = (
+        "SELECT s.sid, SUM(t.eid) AS n FROM p FULL JOIN t ON p.k = t.a AND p.l = 0 "
+        "LEFT JOIN s ON t.eid = s.eid GROUP BY s.sid"
+    )
+    sql = f"SELECT g.sid FROM p JOIN ({grouped}) g ON p.k + 1 = g.n WHERE g.sid > 0 ORDER BY 1"
+    backend = DuckDBBackend(file)
+    found = run(backend.fetch(sql, ())).open_columns()
+    run(backend.close())
+    assert [list(column) for column in found] == [[1, 2]]
+
+
 def test_python_variables_are_no_tables(run: Run, tmp_path: Path) -> None:
     cursor = duckdb.sql("SELECT 1 AS x")  # the name of a variable where the backend runs queries
     backend = open_backend(duckdb_file(tmp_path))

@@ -14,7 +14,7 @@ import duckdb
 import psycopg
 
 from dp4sql.backends import Backend
-from dp4sql.backends.duckdb import LOCKDOWN, DuckDBBackend
+from dp4sql.backends.duckdb import LOCKDOWN, DuckDBBackend, unoptimized
 from dp4sql.backends.postgres import PostgresBackend
 from dp4sql.rows import OutputColumn, PrivateRows
 from tests.backends.servers import server, versions
@@ -41,16 +41,16 @@ class InMemory(DuckDBBackend):
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.identity = "duckdb:///wild"
-        self._open(connection)
+        self._open(connection, unoptimized(connection))
 
 
 class DuckDBPlace:
     def __init__(self) -> None:
         self._connection = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": MEMORY})
         self._connection.execute(";".join(definitions("duckdb")))
+        self.backend: Backend = InMemory(self._connection)
         for setting in LOCKDOWN:
             self._connection.execute(setting)
-        self.backend: Backend = InMemory(self._connection)
 
     def load(self, database: Database) -> None:
         with self._connection.cursor() as cursor:
