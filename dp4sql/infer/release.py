@@ -17,12 +17,17 @@ from dp4sql.infer.terms import Attrs, Term, Terms, seen_through
 
 @dataclass(frozen=True, slots=True)
 class Summand:
-    """What one row adds to a measured column: within [low, high], and changing only where `column` may."""
+    """What one row adds to a measured column: within [low, high], and changing only where `column` may.
+
+    `apart`: the number of rows up to each of many values is measured, of which any two may move apart. One row
+    moves those that it moves by one, and in one direction; two rows may go in different ones.
+    """
 
     low: Fraction
     high: Fraction
     column: str | None = None
     distinct: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ def sensitivity(terms: Terms, keys: Attrs, summand: Summand) -> Sensitivity:
     if summand.distinct and summand.column is not None:
         seen = keys | {summand.column}
         terms = unary.distinct(seen_through(terms, seen), seen)
-    if keys:
+    if keys or summand.apart:
         bound = plus(*(_grouped(term, keys, summand) for term in terms))
         return Sensitivity(bound, "S-Cnt" if counts else "S-Sum")
     return Sensitivity(_ungrouped(terms, summand), "X-Cnt1" if counts else "X-Sum1")

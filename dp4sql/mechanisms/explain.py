@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from dp4sql.mechanisms.ranks import Rank, margin
+from dp4sql.mechanisms.ranks import Rank, margins
 from dp4sql.mechanisms.stages import Measurement, Plan, Price
 from dp4sql.noise import gaussian_half_width, half_width, root_up, selection_shortfall
 
@@ -216,7 +216,7 @@ def _half_width(measurement: Measurement, scale: Fraction) -> int:
     if rank is None:
         return gaussian_half_width(scale) if measurement.gaussian else half_width(scale)
     if rank.target:
-        return 2 * margin(rank, scale)
+        return sum(margins(rank, scale))
     return math.ceil(selection_shortfall(rank.grid.candidates, scale) / (rank.below + rank.above))
 
 

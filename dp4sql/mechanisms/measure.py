@@ -57,7 +57,8 @@ class Quantity:
     @property
     def summand(self) -> Summand:
         distinct = self.kind in ("count_distinct", "sum_distinct")
-        return Summand(Fraction(self.low), Fraction(self.high), self.reads, distinct)
+        apart = self.rank is not None and self.rank.target is not None
+        return Summand(Fraction(self.low), Fraction(self.high), self.reads, distinct, apart)
 
     def sql(self) -> str:
         """As an analyst would write it; shown by EXPLAIN."""
@@ -82,8 +83,11 @@ class Quantity:
 
     @property
     def loss_factor(self) -> int:
-        """What a unit of sensitivity costs per scale: a selection compares two scores, a sum moves once."""
-        return 2 if self.kind == "rank" else 1
+        """What a unit of sensitivity costs per scale: a selection compares two scores, a sum moves once. A row
+        may bring MIN and MAX nearer at one candidate, and off at another."""
+        if self.rank is not None and self.rank.target:
+            return self.rank.above + self.rank.below
+        return 2 if self.rank is not None else 1
 
 
 def _plain(number: Fraction) -> str:
@@ -153,7 +157,7 @@ def rank(
     share = share.limit_denominator(FINEST_SHARE)
     if agg.function in ("min", "max") or share in (0, 1):
         target: Literal["min", "max"] = "max" if agg.function == "max" or share == 1 else "min"
-        found = Rank(grid, 0, 1, target)
+        found = Rank(grid, 1, 2, target)
         return Quantity("rank", agg.arg, Fraction(1), Fraction(0), 0, 1, agg.arg, found)
     below, above = share.denominator - share.numerator, share.numerator
     found = Rank(grid, below, above)

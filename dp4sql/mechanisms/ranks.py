@@ -74,7 +74,8 @@ class Grid:
 class Rank:
     """A quantile as a choice among the candidates of `grid`: the one at which the share of rows that are smaller
     passes above / (below + above). With `target` set it is MIN or MAX: a value that is as near to that end as
-    the noise of the choice allows (`margin`).
+    the noise of the choice allows (`margin`). A row too few beyond it then counts as `above` rows, and one too
+    many as `below` (docs/decisions/0013).
     """
 
     grid: Grid
@@ -83,9 +84,11 @@ class Rank:
     target: Literal["min", "max"] | None = None
 
 
-def margin(rank: Rank, scale: Fraction) -> int:
-    """How far the score of the choice is off the best one in 95 % of selections, or less. Scores are whole."""
-    return math.floor(selection_shortfall(rank.grid.candidates, scale)) if scale else 0
+def margins(rank: Rank, scale: Fraction) -> tuple[int, int]:
+    """How many rows the choice is off the asked one towards its end, and away from it, in 95 % of selections, or
+    less."""
+    shortfall = selection_shortfall(rank.grid.candidates, scale) if scale else Fraction(0)
+    return math.floor(shortfall / rank.above), math.floor(shortfall / rank.below)
 
 
 def scores(rank: Rank, column: Sequence[int], scale: Fraction) -> list[int]:
@@ -96,15 +99,15 @@ def scores(rank: Rank, column: Sequence[int], scale: Fraction) -> list[int]:
     and what is left of it above 0, moves no further.
     """
     total, below = sum(column), 0
-    nearest = margin(rank, scale) + 1
+    beyond = margins(rank, scale)[0] if rank.target else 0
     found = []
     for here in column:
         above = total - below - here
         match rank.target:
-            case "min":
-                distance = max(below - (nearest - 1), nearest - (below + here))
-            case "max":
-                distance = max(above - (nearest - 1), nearest - (above + here))
+            case "min" | "max":
+                fewer = below if rank.target == "min" else above
+                lacking = beyond + 1 - (fewer + here)
+                distance = max(rank.below * (fewer - beyond), rank.above * lacking)
             case None:
                 distance = max(
                     rank.below * below - rank.above * (here + above),

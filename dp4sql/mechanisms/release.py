@@ -152,6 +152,8 @@ def _selected(
     """The chosen candidate of each bin; the best one where nothing private moves."""
     if not scale:
         return [row.index(max(row)) for row in scored]
+    if m.quantity.rank is not None and m.quantity.rank.target:
+        return select(scored, _bound(m), scale, loss, apart=True)
     return select(scored, _bound(m) // m.quantity.loss_factor, scale, loss)
 
 

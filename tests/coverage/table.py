@@ -76,7 +76,14 @@ def noise(seed: str | None) -> Iterator[None]:
             return list(values)
         return [v + geometric(scale) - geometric(scale) for v in values]
 
-    def select(scores: Sequence[Sequence[int]], _: int, scale: Fraction, __: Fraction) -> list[int]:
+    def select(
+        scores: Sequence[Sequence[int]],
+        _: int,
+        scale: Fraction,
+        __: Fraction,
+        *,
+        apart: bool = False,
+    ) -> list[int]:
         noisy = [[s + (geometric(scale) if seed else 0) for s in row] for row in scores]
         return [row.index(max(row)) for row in noisy]
 

@@ -64,7 +64,6 @@ RULES: tuple[Mutation, ...] = (
         ("X-GrpAll: one row whatever happens", 'if all(term.kind == "Rep" for term in terms):', "if terms:"),
         ("X-GrpKey: aggregates of single rows stay", "attrs=(term.attrs & keys) | affected(aggs, term.attrs)", "attrs=term.attrs & keys"),
         ("X-Distinct: Rep stays Rep", 'kind = "Opt" if term.kind == "Rep" else term.kind', "kind = term.kind"),
-        ("X-Left: a CASE is NULL where a branch is", "return all(is_null(then, absent)", "return any(is_null(then, absent)"),
         ("X-Union: the right side is public", "*renamed(right, right_names)", ""),
         ("X-GrpLeft: only rows that stay count", "for t in view.right))\n    left", "for t in calm))\n    left"),
         ("X-GrpLeft: matches do not move counts", "from_right = every if roaming else", "from_right ="),
