@@ -1,6 +1,7 @@
-"""`python -m tests.soundness.mutate [--seconds 120] [--workers 2] [--only TEXT]`: does the oracle find mistakes?
+"""`python -m tests.soundness.mutate [--seconds 120] [--workers 2] [--only TEXT] [--oracle NAME]`: do the oracles
+find mistakes?
 
-Every mutation runs in a process of its own, in which the module's source is changed on import, until the
+Every mutation runs in a process of its own, in which the module's source is changed on import, until its
 oracle finds a violation, or for mistakes in rendering a wrong answer. Exit status 1 when one survives its time or
 is stale.
 """
@@ -18,8 +19,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 from types import CodeType, ModuleType
+from typing import get_args
 
-from .mutations import MUTATIONS, Mutation
+from .mutations import MUTATIONS, Mutation, Oracle
 
 
 class Mutated(importlib.machinery.SourceFileLoader):
@@ -116,13 +118,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", default="", help="mutations whose name holds this text")
+    parser.add_argument(
+        "--oracle", choices=get_args(Oracle), help="those that one oracle is to find"
+    )
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child is not None:
         mutation = next(m for m in MUTATIONS if m.name == arguments.child)
         print(hunt(mutation, arguments.seconds, arguments.seed))
         return 0
-    chosen = [m for m in MUTATIONS if arguments.only in m.name]
+    oracles = (arguments.oracle,) if arguments.oracle else get_args(Oracle)
+    chosen = [m for m in MUTATIONS if arguments.only in m.name and m.oracle in oracles]
     spent: list[float] = []
     with ThreadPoolExecutor(arguments.workers) as pool:
         results = pool.map(lambda m: child(m.name, arguments.seconds, arguments.seed), chosen)

@@ -258,10 +258,14 @@ WILD: tuple[Mutation, ...] = (
     *_in(
         "dp4sql.backends.copied",
         ("COPY: no number is negative", 'int.from_bytes(data, "big", signed=True)', 'int.from_bytes(data, "big")'),
-        ("COPY: NULL is an empty text", "None if size < 0 else read(", "read("),
         ("COPY: all days are Python's", "if abs(days) >= 2**31 - 1:", "if False:"),
-        ("COPY: what is no integer ends the rows", "return 0\n        self._flush()", "return len(self._rest) - 2\n        self._flush()"),
         oracle="postgres",
+    ),
+    *_in(
+        "dp4sql.backends.copied",
+        ("COPY: NULL is an empty text", "None if size < 0 else read(", "read("),
+        ("COPY: what is no integer ends the rows", "return 0\n        self._flush()", "return len(self._rest) - 2\n        self._flush()"),
+        oracle="both",
     ),
 )  # fmt: skip
 MUTATIONS = RULES + WILD

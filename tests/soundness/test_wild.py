@@ -15,8 +15,19 @@ from .wild.queries import random_statement
 DRAWN: dict[Kind, int] = {"duckdb": 24, "postgres": 32, "both": 24}
 DRAWS = [
     *("ROLLUP", "CUBE", "GROUPING SETS", "FILTER", "CASE", "COALESCE", "OVER", "ROWS", "RANGE"),
-    *("INTERSECT", "EXCEPT", "UNION", "DISTINCT ON", "WITH", "HAVING", "LIMIT", "EXISTS", "VALUES"),
-    *("MIN", "MAX", "PERCENTILE_DISC", "PERCENTILE_CONT", "MEDIAN", "VARIANCE", "BOOL_OR"),
+    *(
+        "INTERSECT",
+        "EXCEPT",
+        "UNION",
+        "DISTINCT ON",
+        "SELECT DISTINCT",
+        "WITH",
+        "HAVING",
+        "LIMIT",
+        "EXISTS",
+        "VALUES",
+    ),
+    *("MIN", "MAX", "PERCENTILE_DISC", "PERCENTILE_CONT", "MEDIAN", "VARIANCE", "BOOL_OR", "CORR"),
     *("LIKE", "SIMILAR TO", "~", "REPLACE", "DATE_TRUNC", "INTERVAL", "OVERLAPS", "MAKE_DATE"),
     *("::numeric", "CAST", '"w.n"', "place", '"select"', "generate_series", "FROM c ", "FROM e "),
     *("12345678901234567890.1234567890123456789", "1.00000000000000000000000000000001"),

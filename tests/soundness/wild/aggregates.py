@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .expressions import LITERALS, TIMES, Expressions, Scope
+from .expressions import TEXTS, TIMES, Expressions, Scope
+
+PAIRED = ("CORR", "COVAR_POP", "REGR_SLOPE", "REGR_COUNT", "REGR_AVGX", "REGR_R2")
 
 
 class Aggregates(Expressions):
@@ -10,7 +12,7 @@ class Aggregates(Expressions):
 
     def key(self, scope: Scope) -> str:
         """Most have bins that a domain or a range gives."""
-        s = self.rng.choice(scope)
+        s = self.rng.choice([s for s in scope if s.table in TEXTS])
         match s.table:
             case "p":
                 others = ("'r'", s["g"])
@@ -84,6 +86,7 @@ class Aggregates(Expressions):
         return self.drawn(
             lambda: f"{self.one(('VARIANCE', 'STDDEV', 'VAR_POP'))}({self.number(scope, 1)})",
             lambda: f"{self.one(('BOOL_AND', 'BOOL_OR'))}({self.condition(scope)})",
+            lambda: f"{self.one(PAIRED)}({self.number(scope, 1)}, {self.number(scope, 0)})",
         )
 
     def _rank(self, scope: Scope) -> str:
@@ -111,6 +114,3 @@ class Aggregates(Expressions):
             ),
             lambda: f"SUM(DISTINCT {self.number(scope, 1)})",
         )
-
-    def literal(self) -> str:
-        return self.one(LITERALS)

@@ -28,7 +28,10 @@ NUMBERS = {
     "c": ("cost", "place"),
     "e": ("cost", "place"),
     "w": ("n", "place"),
+    "q": ("p.k",),
+    "r": ("w.n",),
 }
+"""Of subqueries, too, whose columns have the names that dp4sql gives to those of a table."""
 TEXTS = {
     "p": ("g", "h", "ch", "note"),
     "v": ("kind",),

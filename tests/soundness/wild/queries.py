@@ -43,6 +43,8 @@ class Statements(Aggregates):
             (10, self.grouped),
             (1.5, self._wrapped),
             (1.5, self._combined),
+            (1, self._products),
+            (0.5, self._distinct_rows),
             (1, self._with_window),
             (1, self._public),
             (2, self._regrouped),
@@ -71,6 +73,28 @@ class Statements(Aggregates):
             (1, f"v {a} JOIN w {b} ON {a}.kind = {b}.kind", [Source(a, "v"), w]),
             (1, f"w {b} LEFT JOIN c {a} ON {a}.kind = {b}.kind", [Source(a, "c"), w]),
             (1, f"p {a} JOIN w {b} ON {p['g']} = {w['kind']}", [p, w]),
+            (
+                1,
+                f'p JOIN (SELECT i.kind, i.n * 100 AS "p.k" FROM w i) {b} ON {b}.kind = p.g',
+                [Source("p", "p"), Source(b, "q")],
+            ),
+            (
+                1,
+                f'w JOIN (SELECT i.g, i.k * 100 AS "w.n" FROM p i) {b} ON {b}.g = w.kind',
+                [Source("w", "w"), Source(b, "r")],
+            ),
+            (0.5, f"p {a} JOIN p {b} ON {p['k']} + 1 = {b}.s - 5", [p, Source(b, "p")]),
+            (
+                0.5,
+                f"v {a} LEFT JOIN p {b} ON {a}.pid + 0 = {b}.id + 0",
+                [Source(a, "v"), Source(b, "p")],
+            ),
+            (0.5, f"p {a} LEFT JOIN w {b} ON UPPER({p['h']}) = UPPER({b}.kind)", [p, w]),
+            (
+                0.5,
+                f"w {b} LEFT JOIN p {a} ON DATE_TRUNC('month', {p['t']}) = DATE_TRUNC('month', {b}.day)",
+                [p, w],
+            ),
             (0.5, f"p {a} CROSS JOIN generate_series(1, 3) s(n)", [p]),
             (0.5, f"p {a} JOIN p {b} ON {p['k']} = {b}.s", [p, Source(b, "p")]),
             (0.5, f"p {a} JOIN (VALUES (0, 'a'), (3, 'á')) l (i, x) ON {p['k']} = l.i", [p]),
@@ -120,6 +144,28 @@ class Statements(Aggregates):
         listed = ", ".join(keys)
         sets = (f"ROLLUP ({listed})", f"CUBE ({listed})", f"GROUPING SETS (({listed}), ())")
         return f" GROUP BY {listed if self.rng.random() < 0.7 else self.one(sets)}"
+
+    def _products(self) -> str:
+        """Several sums of products over one table, which Postgres may multiply once a group."""
+        s = Source(self._alias(), self.one(("p", "p", "v")))
+        columns = self.rng.sample(("k", "s", "w.n", "x", "y", "amt", "score"), 7)
+        a, b, *more = [s[c] for c in columns if c in NUMBERS[s.table]]
+        c = more[0] if more else b
+        sums = (
+            *(f"SUM({a} * (1 - {b}))", f"SUM({a} * (1 - {b}) * (1 + {c}))", f"SUM({b} * {c})"),
+            *(f"SUM({a} + {b})", f"AVG({a} * {b})", f"SUM({b})", "COUNT(*)"),
+        )
+        key = self.key([s])
+        items = ", ".join(self.rng.sample(sums, 4))
+        where = self._where([s], 0.3)
+        if self.rng.random() < 0.5:
+            return f"SELECT {items} FROM {s.table} {s.alias}{where}"
+        return f"SELECT {key} AS o, {items} FROM {s.table} {s.alias}{where} GROUP BY {key}"
+
+    def _distinct_rows(self) -> str:
+        source, scope = self._from()
+        keys = list(dict.fromkeys(self.key(scope) for _ in range(self.rng.choice((1, 2)))))
+        return f"SELECT DISTINCT {', '.join(keys)} FROM {source}{self._where(scope)}"
 
     # ------------------------------------------------------------ over released rows
 
