@@ -34,6 +34,8 @@ MeasurementKind = Literal[
     "rank",
 ]
 FINEST_SHARE: Final = 10_000
+WIDEST: Final = 10**300
+"""Beyond it a range has no width in double precision."""
 CHOICES: Final = frozenset({"min", "max", "quantile_cont", "quantile_disc"})
 """Aggregates that choose a value."""
 
@@ -209,6 +211,11 @@ def step_of(type: Type, low: Fraction, high: Fraction) -> Fraction:
     if type.kind == "numeric" and type.scale is not None:
         return Fraction(1, 10**type.scale)
     width = max(high - low, abs(high), abs(low), Fraction(1, 10**9))
+    if width > WIDEST:
+        raise Refused(
+            "a range beyond what double precision holds is too wide to be measured in",
+            hint="The query can limit it, as in LEAST(GREATEST(x, 0), 100).",
+        )
     return Fraction(10) ** (math.floor(math.log10(width)) - 6)
 
 

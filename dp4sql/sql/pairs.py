@@ -51,6 +51,8 @@ OPERATIONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.RegrSxy: "regr_sxy",
     exp.RegrSlope: "regr_slope",
 }
+#: A middle that is no double is none.
+FARTHEST: Final = 10**300
 PAIRS: Final = frozenset({*OPERATIONS, exp.RegrCount, exp.RegrIntercept, exp.RegrR2})
 
 
@@ -140,6 +142,8 @@ def _middle(span: Range, type: Type) -> Expr | None:
     if not known(span):
         return None
     middle = sum((Fraction(end) for end in span if end is not None), Fraction(0)) / 2
+    if abs(middle) > FARTHEST:
+        return None
     scale = scale_of(type)
     if type.kind in FLOATS or scale is None:
         return Lit(float(middle), DOUBLE)

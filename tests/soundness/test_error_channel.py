@@ -174,6 +174,19 @@ def test_what_could_fail_is_refused(sql: str) -> None:
         dp4sql.explain(POLICY, sql)
 
 
+@pytest.mark.parametrize(
+    "aggregate",
+    [
+        "SUM(i::double precision * i)",
+        "CORR(i::double precision * i, i)",
+        "REGR_R2(ASCII(s), i)",
+    ],
+)
+def test_a_range_that_no_double_holds_is_no_width_to_measure_by(aggregate: str) -> None:
+    with pytest.raises(Refused, match="too wide"):
+        dp4sql.explain(POLICY, f"SELECT {aggregate} FROM t WHERE i BETWEEN 1 AND 1e300")
+
+
 @pytest.mark.parametrize("argument", ["m / 3", "u", "m * n"])
 def test_sums_that_depend_on_the_order_of_rows_stay_above_the_release(argument: str) -> None:
     """Numbers of unknown size are binary fractions to the engine: a group of the same rows may have another sum."""
