@@ -202,4 +202,8 @@ def test_half_the_noise_is_noticed(
     sampler = core._sampler
     # It still claims the loss of the scale that it was asked for.
     monkeypatch.setattr(core, "_sampler", lambda scale: sampler(scale / 2))
-    assert broken(CASES[name], tmp_path) != []
+    # Once in 10,000 times its shares are near enough to right ones.
+    folders = [tmp_path / number for number in "123"]
+    for folder in folders:
+        folder.mkdir()
+    assert any(broken(CASES[name], folder) for folder in folders)
