@@ -20,6 +20,7 @@ from dp4sql.noise import epsilon_of
 from dp4sql.pipeline import Pipeline
 from dp4sql.rows import Released
 from dp4sql.settings import Settings
+from tests.wire.live import stop_clock
 
 BINS = 3000
 DELTA = Fraction(1, 10**6)
@@ -161,6 +162,7 @@ def test_allowances_and_renewals_are_epsilon_at_delta(
     opened = dp4sql.open_pipeline(
         policy=changed(**limits), database=database, ledger=tmp_path / "l"
     )
+    stop_clock(opened)
     _, refusal = until_refused(opened, Fraction(1, 2))
     assert "policy person in rho" in refusal
     lost = spent(opened)

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.wire.live import DATABASE, Proxy, policy, proxy
+from tests.wire.live import DATABASE, Proxy, policy, proxy, stop_clock
 
 COUNT = "SELECT COUNT(*) FROM student"
 
@@ -28,6 +28,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
         roles={"ann": 4, "bob": {"max_charge": 0.5, "renewal": {"day": 2}}, "public": 5},
     )
     with proxy(tmp_path_factory.mktemp("limited"), content) as running:
+        stop_clock(running.pipeline)
         yield running
 
 

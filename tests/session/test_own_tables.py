@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 from dp4sql.catalog.own import TABLES
 from dp4sql.settings import NAMES
 from tests.policy.support import university
-from tests.wire.live import DATABASE, Proxy, proxy
+from tests.wire.live import DATABASE, Proxy, proxy, stop_clock
 
 COUNT = "SELECT COUNT(*) FROM student"
 
@@ -27,6 +27,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
         }
     )
     with proxy(tmp_path_factory.mktemp("own"), content) as running:
+        stop_clock(running.pipeline)
         yield running
 
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ import yaml
 
 import dp4sql
 from dp4sql.data import university
+from dp4sql.pipeline import Pipeline
 from dp4sql.server import Options, Server
 from dp4sql.wire import messages as m
 from dp4sql.wire import replies as r
@@ -78,6 +80,12 @@ def proxy(folder: Path, content: dict[str, Any] | None = None, **changes: Any) -
         yield running
     finally:
         running.stop()
+
+
+def stop_clock(pipeline: Pipeline) -> None:
+    """No day or month begins in its ledger: what is asked counts for the same one until the test ends."""
+    moment = datetime.now(UTC)
+    pipeline.ledger._clock = lambda: moment
 
 
 Frame = tuple[str, bytes]
