@@ -49,8 +49,15 @@ def from_text(text: str) -> Decimal:
     return number
 
 
+MOST_GROUPS: Final = 1000
+"""More digits than any number needs here, and few enough that nobody waits for them."""
+
+
 def from_binary(data: bytes) -> Decimal:
+    """As `from_text`; ValueError where it is none."""
     count, weight, sign, scale = _HEADER.unpack_from(data)
+    if count > MOST_GROUPS:
+        raise OverflowError
     if sign in _BY_SIGN:
         return _BY_SIGN[sign]
     groups = struct.unpack(f"!{count}H", data[_HEADER.size :])

@@ -187,6 +187,14 @@ def test_numeric_binary_keeps_its_scale() -> None:
     assert str(decode(t.NUMERIC, 1, sent)) == "5.00"
 
 
+@pytest.mark.parametrize("groups", [1001, 65_535])
+def test_no_numeric_has_digits_without_end(groups: int) -> None:
+    """To read them takes time that grows with their square."""
+    sent = struct.pack("!HhHH", groups, 0, 0, 0) + bytes(2 * groups)
+    with pytest.raises(InvalidText):
+        decode(t.NUMERIC, 1, sent)
+
+
 @pytest.mark.parametrize(
     ("codes", "count", "expected"),
     [((), 3, (0, 0, 0)), ((1,), 2, (1, 1)), ((0, 1, 0), 3, (0, 1, 0)), ((), 0, ())],
