@@ -148,17 +148,24 @@ def _bins(sent: Sequence[tuple[Sent, Sent]]) -> Iterator[str]:
 
 
 def _moves(policy: str, a: Sent, b: Sent) -> Iterator[Move]:
-    """The L1 distance over all bins, and the square of the L2 distance. Of scores the farthest count."""
+    """The L1 distance over all bins, and the square of the L2 distance."""
     m, pairs = a.measurement, list(zip(a.exact, b.exact, strict=False))
     bound, kind = m.bounds.get(policy, Fraction(0)), m.quantity.kind
     if m.quantity.rank is not None:
-        far = sum(max(abs(u - v) for u, v in zip(*pair, strict=True)) for pair in pairs)
-        yield Move(kind, Fraction(far), bound / m.quantity.loss_factor)
+        aside = m.quantity.rank.target is not None
+        lost = sum(_lost([v - u for u, v in zip(*pair, strict=True)], aside) for pair in pairs)
+        yield Move(kind, Fraction(lost), bound)
         return
     steps = [abs(int(u) - int(v)) for u, v in pairs]
     yield Move(kind, Fraction(sum(steps)), bound)
     square = m.squares.get(policy, Fraction(0))
     yield Move(f"{kind} squared", Fraction(sum(s * s for s in steps)), square)
+
+
+def _lost(steps: Sequence[int], aside: bool) -> int:
+    """What a choice loses where its scores make these steps, in units of its scale. Steps that all are alike
+    (`aside`: how far apart they lie) change no choice."""
+    return max(steps) - min(steps) if aside else 2 * max(map(abs, steps))
 
 
 # ---------------------------------------------------------------- two engines
