@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dp4sql.algebra.digits import width
-from dp4sql.algebra.expr import Col, Expr, reads, rewrite
+from dp4sql.algebra.expr import Col, Constant, Expr, reads, rewrite, walk
 from dp4sql.algebra.nodes import (
     Aggregate,
     Distinct,
@@ -92,7 +92,7 @@ class BinFinder:
             if reads(c) and reads(c) <= seen and not self._used(c) and self._is_told(c)
         ]
         self._limit()
-        tree = assemble(self.facts, trees, kept)
+        tree = assemble(self.facts, trees or [Values((), ((),))], kept)
         return Bins(_distinct(tree, tuple(outputs)), self._other_keys())
 
     def partitions(self) -> bool:
@@ -136,6 +136,9 @@ class BinFinder:
         if listed is not None:
             return self._values(key, listed, expr.type)
         if leaves and all(self._enumerate(leaf) for leaf in leaves) and self._is_told(expr):
+            return expr
+        if not leaves and any(isinstance(part, Constant) for part in walk(expr)):
+            # One value, which an earlier stage gives.
             return expr
         finite = self._finite(expr, key)
         if finite is not None:

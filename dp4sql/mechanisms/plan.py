@@ -33,6 +33,7 @@ from dp4sql.algebra.nodes import (
     walk_nodes,
     with_inputs,
 )
+from dp4sql.algebra.types import Type
 from dp4sql.errors import Dp4sqlError, InternalError, Refused, Unsupported, located
 from dp4sql.infer.derivation import Derivation
 from dp4sql.infer.derive import Deriver
@@ -48,6 +49,7 @@ from dp4sql.mechanisms.placing import Way, is_quieter, parted, recombined, sums_
 from dp4sql.mechanisms.ranks import grids
 from dp4sql.mechanisms.refusals import raw_rows
 from dp4sql.mechanisms.sharing import Measuring, shared
+from dp4sql.mechanisms.single import constant_row, joined_rows, with_constants
 from dp4sql.mechanisms.stages import (
     CallStage,
     Measurement,
@@ -148,6 +150,22 @@ class Planner:
         """Release here; where no rule bounds this, release further in and aggregate what was released."""
         if _has_fetched(node):
             return self._below(node)
+        rows = [row for row in joined_rows(node) if not self.is_public(row)]
+        if rows and not any(map(_has_fetched, rows)):
+            return self._first([partial(self._after, node, rows), partial(self._ways, node)])
+        return self._ways(node)
+
+    def _after(self, node: Aggregate, rows: list[Node]) -> Node:
+        """Release joined aggregates of one row first, and `node` with constants in their place."""
+        known = {id(row): constant_row(row, partial(self._constant, row)) for row in rows}
+        fixed = with_constants(node, lambda row: known.get(id(row)))
+        assert isinstance(fixed, Aggregate)
+        return self._ways(fixed)
+
+    def _constant(self, row: Node, column: str, type: Type) -> Constant:
+        return self._scalar(Scalar(row, column, type))
+
+    def _ways(self, node: Aggregate) -> Node:
         ways: list[Callable[[], Node]] = [partial(self._at, node)]
         if not _no_aggregate(node.child):
             ways.append(partial(self._below, node))
