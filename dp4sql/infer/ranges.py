@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -252,6 +252,8 @@ def call_range(op: str, args: tuple[Expr, ...], type: Type, columns: Columns) ->
             return rounded(ranges[0], _rounding_step(args))
         case "sign":
             return (Fraction(-1), Fraction(1))
+        case "sqrt" | "ln" | "log10" | "exp":
+            return rising_range(op, ranges[0])
         case "coalesce":
             return hull_of(list(args), columns)
         case "nullif":
@@ -279,6 +281,27 @@ def call_range(op: str, args: tuple[Expr, ...], type: Type, columns: Columns) ->
             return part_range(op, ranges[0], PARTS[op])
         case _:
             return ANY
+
+
+_RISING: Mapping[str, tuple[Callable[[float], float], Fraction, Fraction]] = {
+    "sqrt": (math.sqrt, Fraction(0), Fraction(10) ** 300),
+    "ln": (math.log, Fraction(1, 10**300), Fraction(10) ** 300),
+    "log10": (math.log10, Fraction(1, 10**300), Fraction(10) ** 300),
+    "exp": (math.exp, Fraction(-700), Fraction(700)),
+}
+"""Functions that grow with their argument, each with the ends between which this takes them."""
+
+
+def rising_range(op: str, a: Range) -> Range:
+    """Between the values at both ends, and a little more: engines differ in the last digits."""
+    function, least, most = _RISING[op]
+    found = [
+        None if end is None or not least <= end <= most else Fraction(function(float(end)))
+        for end in a
+    ]
+    if op in ("exp", "sqrt") and found[0] is None:
+        found[0] = Fraction(0)
+    return widened((found[0], found[1]))
 
 
 def modulo_range(a: Range, b: Range) -> Range:

@@ -22,6 +22,7 @@ from dp4sql.infer.ranges import Fact
 from dp4sql.infer.release import Summand
 from dp4sql.mechanisms import ranks
 from dp4sql.mechanisms.ranks import Rank
+from dp4sql.noise import LIMIT
 
 MeasurementKind = Literal[
     "count",
@@ -36,6 +37,7 @@ MeasurementKind = Literal[
 FINEST_SHARE: Final = 10_000
 WIDEST: Final = 10**300
 """Beyond it a range has no width in double precision."""
+MOST_STEPS: Final = LIMIT // 4
 CHOICES: Final = frozenset({"min", "max", "quantile_cont", "quantile_disc"})
 """Aggregates that choose a value."""
 
@@ -120,16 +122,21 @@ def total(
     arg: str,
     columns: Mapping[str, Fact],
     unit: Fraction | None,
+    rows: int,
     *,
     centred: bool,
     distinct: bool = False,
+    squared: bool = False,
 ) -> Quantity:
-    """SUM(x - center); Refused where x has no range."""
+    """SUM(x - center) over `rows` rows at most; Refused where x has no range. `squared`: so that squares can be
+    added up, too."""
     fact = columns[arg]
     low, high = fact.range
     assert low is not None
     assert high is not None
     step = unit or step_of(fact.type, low, high)
+    extent = (high - low) / 2 if centred else max(abs(low), abs(high))
+    step *= coarser(extent / step, rows, squared=squared)
     center = middle(low, high, step) if centred else Fraction(0)
     first = math.floor((low - center) / step)
     last = math.ceil((high - center) / step)
@@ -219,6 +226,15 @@ def step_of(type: Type, low: Fraction, high: Fraction) -> Fraction:
     return Fraction(10) ** (math.floor(math.log10(width)) - 6)
 
 
+def coarser(extent: Fraction, rows: int, *, squared: bool) -> int:
+    """By what power of ten steps must be longer for a sum of so many to stay within 64 bits, noise and all."""
+    most = Fraction(MOST_STEPS, rows)
+    factor = 1
+    while (extent / factor) ** (2 if squared else 1) > most:
+        factor *= 10
+    return factor
+
+
 def middle(low: Fraction, high: Fraction, step: Fraction) -> Fraction:
     return math.floor((low + high) / 2 / step) * step
 
@@ -249,9 +265,11 @@ def quantities(
     columns: Mapping[str, Fact],
     units: Mapping[str, Fraction],
     grids: Mapping[str, ranks.Grid],
+    rows: int,
     centred: Collection[str] = (),
 ) -> tuple[list[Quantity], list[Column]]:
-    """The measurements that a list of aggregates needs, each once. `grids`: what MIN, MAX and percentiles of
+    """The measurements that a list of aggregates over `rows` rows at most needs, each once.
+    `grids`: what MIN, MAX and percentiles of
     other values than numbers choose among. `centred`: SUMs to be put together from a centred sum and a count."""
     found: list[Quantity] = []
     built: list[Column] = []
@@ -260,7 +278,7 @@ def quantities(
         with located(agg.at):
             _check_range(agg, columns, grids)
         needed = _mean if agg.id in centred else partial(_needed, grids=grids)
-        for quantity in needed(agg, columns, units):
+        for quantity in needed(agg, columns, units, rows):
             if quantity not in found:
                 found.append(quantity)
             indices.append(found.index(quantity))
@@ -268,16 +286,22 @@ def quantities(
     return found, built
 
 
-def _mean(agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction]) -> list[Quantity]:
+def _mean(
+    agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction], rows: int
+) -> list[Quantity]:
     """A mean, or a sum: SUM(x) = SUM(x - c) + c COUNT(x)."""
     assert agg.arg is not None
-    return [total(agg.arg, columns, units.get(agg.arg), centred=True), count(agg.arg, columns)]
+    return [
+        total(agg.arg, columns, units.get(agg.arg), rows, centred=True),
+        count(agg.arg, columns),
+    ]
 
 
 def _needed(
     agg: Agg,
     columns: Mapping[str, Fact],
     units: Mapping[str, Fraction],
+    rows: int,
     grids: Mapping[str, ranks.Grid],
 ) -> list[Quantity]:
     match agg.function:
@@ -291,12 +315,14 @@ def _needed(
         case "sum" | "sum_distinct":
             assert agg.arg is not None
             distinct = agg.function == "sum_distinct"
-            return [total(agg.arg, columns, units.get(agg.arg), centred=False, distinct=distinct)]
+            unit = units.get(agg.arg)
+            return [total(agg.arg, columns, unit, rows, centred=False, distinct=distinct)]
         case "avg":
-            return _mean(agg, columns, units)
+            return _mean(agg, columns, units, rows)
         case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
             assert agg.arg is not None
-            mean = total(agg.arg, columns, units.get(agg.arg), centred=True)
+            unit = units.get(agg.arg)
+            mean = total(agg.arg, columns, unit, rows, centred=True, squared=True)
             return [mean, squares(mean), count(agg.arg, columns)]
         case "min" | "max" | "quantile_cont" | "quantile_disc":
             arg = agg.arg or ""

@@ -59,12 +59,15 @@ from dp4sql.mechanisms.stages import (
     ScalarStage,
     Stage,
 )
+from dp4sql.noise import LIMIT
 from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.lower import Statement
 from dp4sql.sql.render import Renderer
 
 NONE: Final[frozenset[str]] = frozenset()
+MOST_ROWS: Final = 10**8
+"""Joins of many rows seldom have as many as their bounds say."""
 
 
 class Planner:
@@ -248,9 +251,11 @@ class Planner:
         candidates = grids(node, self.facts, self.policies.schema)
         derivations = {name: d.derive(node.child) for name, d in self.derivers.items()}
         known: dict[Quantity, Measurement] = {}
+        most = self.facts.freq(node.child, NONE)
+        rows = max(1, min(MOST_ROWS, int(most) if finite(most) else MOST_ROWS))
 
         def planned(centred: frozenset[str]) -> Measuring:
-            measured, built = quantities(node.aggs, below, units, candidates, centred)
+            measured, built = quantities(node.aggs, below, units, candidates, rows, centred)
             for quantity in measured:
                 if quantity not in known:
                     known[quantity] = self._measurement(quantity, node, derivations)
@@ -288,6 +293,11 @@ class Planner:
             if not finite(found.bound):
                 raise unbounded(self.derivers[name], node.child, _shown(node, quantity))
             bounds[name] = Fraction(found.bound) * quantity.loss_factor
+            if bounds[name] > LIMIT:
+                raise Refused(
+                    f"{_shown(node, quantity)} moves by more steps under policy {name} than 64 bits count",
+                    hint="Round or divide what it adds up, as in SUM(x / 1000), or filter to fewer rows.",
+                )
             together = rows_together(self.derivers[name], node.child, keys)
             l1 = Fraction(found.bound)
             squares[name] = squared(derivation.terms, keys, quantity.summand, l1, together)

@@ -191,17 +191,27 @@ class Aggregates:
                 hint="It takes numbers. EXTRACT(EPOCH FROM ...) or EXTRACT(YEAR FROM ...) turns a date into one.",
                 position=position(e),
             )
-        if distinct and function not in ("sum", "min", "max"):
+        if distinct and function not in ("sum", "avg", "min", "max"):
             name = function.split("_")[0].upper()
             raise Unsupported(
                 f"{name}(DISTINCT x) is not supported",
                 hint=f"Use a subquery: SELECT {name}(x) FROM (SELECT DISTINCT x FROM ...) t.",
                 position=position(e),
             )
-        if distinct and function == "sum":
+        if distinct and function in ("sum", "avg"):
+            if function == "avg":
+                return self._distinct_mean(arg, target)
             return self.measure("sum_distinct", arg, sum_type(held(arg)))
         half = Decimal("0.5") if function == "quantile_cont" else None
         return self.measure(function, arg, _result(function, held(arg)), half)
+
+    def _distinct_mean(self, arg: Expr, e: exp.Expr) -> Expr:
+        """A noisy count below 1 counts as 1."""
+        text = f"(DISTINCT {e.sql(dialect='postgres')})"
+        total = self.measure("sum_distinct", arg, sum_type(held(arg)), text=f"SUM{text}")
+        count = self.measure("count_distinct", arg, BIGINT, text=f"COUNT{text}")
+        least = Call("greatest", (count, Lit(1, BIGINT)), BIGINT)
+        return Call("/", (total, least), avg_type(arg.type))
 
     def _quantile(self, e: exp.WithinGroup, condition: Expr | None) -> Expr:
         kinds: dict[type, AggregateFunction] = {

@@ -11,7 +11,7 @@ from dp4sql.algebra.expr import Cast, Col
 from dp4sql.algebra.nodes import Distinct, Node, Project, Semi, UnionAll
 from dp4sql.algebra.types import INTEGERS, TEXT, Type
 from dp4sql.errors import DatatypeMismatch, SyntaxError_, Unsupported
-from dp4sql.sql.lowered import Ctes, Lowered, cut_or_sorted
+from dp4sql.sql.lowered import Ctes, Lowered, cut_or_sorted, unwrapped
 from dp4sql.sql.names import Named, Scope
 from dp4sql.sql.parse import position
 from dp4sql.sql.types import widest
@@ -27,10 +27,11 @@ class Combined:
         self.base = base
 
     def lower(self, e: exp.SetOperation, ctes: Ctes, outer: Scope | None) -> Lowered:
-        left, right = (
-            self.base.query(e.this, ctes, outer),
-            self.base.query(e.expression, ctes, outer),
-        )
+        left, right = (self.base.query(part, ctes, outer) for part in (e.this, e.expression))
+        if self._told(e.this, right):
+            left = self.base.query(e.this, ctes, outer)
+        if self._told(e.expression, left):
+            right = self.base.query(e.expression, ctes, outer)
         if len(left.columns) != len(right.columns):
             raise SyntaxError_(
                 "each part of a UNION must have the same number of columns", position=position(e)
@@ -43,6 +44,15 @@ class Combined:
             node, found = self._intersect(left, right, e), left
         done = Lowered(node, found.columns)
         return self.base.ordered(done, e, ctes) if cut_or_sorted(e) else done
+
+    def _told(self, e: exp.Expr, other: Lowered) -> bool:
+        """Whether `e` has NULL or texts in quotes where `other` has columns of another type: they take it."""
+        found = False
+        for items, column in zip(_outputs(e), other.columns, strict=False):
+            if column.type.kind not in ("text", "unknown") and all(map(_is_untyped, items)):
+                self.base.untyped |= {id(item): column.type for item in items}
+                found = True
+        return found
 
     def _aligned(self, left: Lowered, right: Lowered, e: exp.Expr) -> tuple[Lowered, Lowered]:
         targets = []
@@ -107,3 +117,18 @@ def _comparable(a: Col, b: Col) -> bool:
     those that are too large for the one it takes, and a double may equal several of them."""
     exact = {a.type.kind, b.type.kind} <= INTEGERS | {"numeric"}
     return not exact or together((a, b)) is not None
+
+
+def _outputs(e: exp.Expr) -> list[tuple[exp.Expr, ...]]:
+    """The expressions of each column in all parts of `e`; none where a * hides them."""
+    match unwrapped(e):
+        case exp.SetOperation(this=left, expression=right):
+            return [a + b for a, b in zip(_outputs(left), _outputs(right), strict=False)]
+        case exp.Select(expressions=items) if not any(item.is_star for item in items):
+            return [(item.this if isinstance(item, exp.Alias) else item,) for item in items]
+        case _:
+            return []
+
+
+def _is_untyped(e: exp.Expr) -> bool:
+    return isinstance(e, exp.Null) or (isinstance(e, exp.Literal) and bool(e.is_string))

@@ -139,6 +139,7 @@ WRITTEN: Final[Mapping[tuple[type[exp.Expr], str], str]] = {
     (exp.Column, "catalog"): "a column's name with a database in front",
     (exp.With, "recursive"): "WITH RECURSIVE",
     (exp.Group, "all"): "GROUP BY DISTINCT",
+    (exp.LimitOptions, "with_ties"): "FETCH FIRST ... WITH TIES",
 }
 """What Postgres calls them."""
 
@@ -146,6 +147,8 @@ REWRITES: Final[Mapping[str, str]] = {
     "recursive": "Write the steps out as joins, as many as are needed.",
     "locks": "Leave it out: dp4sql changes nothing and locks nothing.",
     "catalog": "Leave the database out: a session is connected to one.",
+    "with_ties": "Rank the rows in a subquery: SELECT * FROM (SELECT ..., RANK() OVER (ORDER BY n DESC) AS r "
+    "FROM ...) t WHERE r <= 3.",
     "sample": "Leave it out: an answer from all rows needs no more noise.",
 }
 """What to write instead of an argument that is refused, by its name."""
@@ -182,7 +185,6 @@ def check(tree: exp.Expr) -> exp.Expr:
                     f"{type(node).__name__.upper()} ... {name.strip('_').upper().replace('_', ' ')}"
                 )
                 shown = WRITTEN.get((type(node), name), said)
-                raise Unsupported(
-                    f"{shown} is not supported", hint=REWRITES.get(name), position=position(node)
-                )
+                at = position(node) or position(node.parent)
+                raise Unsupported(f"{shown} is not supported", hint=REWRITES.get(name), position=at)
     return tree

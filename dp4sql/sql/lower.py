@@ -89,6 +89,8 @@ class Lowering:
     calls: list[Call] = field(default_factory=list)
     nested: bool = False
     """Whether there can be subqueries."""
+    untyped: dict[int, Type] = field(default_factory=dict)
+    """What constants in the output of a SELECT are, by their identity, where a UNION says so."""
     call_of: dict[int, int] = field(default_factory=dict)
     _scalars: dict[str, list[tuple[Ctes, Scalar]]] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)

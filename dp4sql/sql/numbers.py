@@ -167,6 +167,12 @@ def finite(arg: Expr, text: str, dialect: Dialect) -> str:
     return f"CASE {far} WHEN ABS({text}) < {SMALL} THEN 0 ELSE CAST({text} AS {double}) END"
 
 
+def squarable(arg: Expr, text: str, dialect: Dialect) -> str:
+    """In double precision, NULL where the sum of squares could leave it."""
+    double = to_double(arg, text, dialect)
+    return f"CASE WHEN ABS({double}) <= {FACTOR[1]} THEN {double} END"
+
+
 def _unlimited(arg: Expr, dialect: Dialect) -> bool:
     """Whether Postgres may hold a number that no double does, far from 0 or near it."""
     return arg.type.kind == "numeric" and width(arg) is None and dialect.name == "postgres"

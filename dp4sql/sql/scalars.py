@@ -31,6 +31,7 @@ from dp4sql.errors import InternalError, NumberOutOfRange, TooComplex
 from dp4sql.sql import casts, numbers, spark, texts, times
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.pair_sums import FORMULAS, of_sums
+from dp4sql.sql.windows import SPREADS
 
 _LEAST: Final = Fraction(sys.float_info.min)
 _MOST: Final = Fraction(sys.float_info.max)
@@ -271,6 +272,8 @@ class Scalars:
 
     def _over(self, expr: Over, names: Mapping[str, str]) -> str:
         args = ", ".join(self.render(arg, names) for arg in expr.args)
+        if expr.op in SPREADS:
+            args = numbers.squarable(expr.args[0], args, self.dialect)
         call = "COUNT(*)" if expr.op == "count_star" else f"{expr.op.upper()}({args})"
         parts = []
         if expr.partition:

@@ -11,7 +11,7 @@ from dp4sql.algebra.digits import held
 from dp4sql.algebra.expr import Call, Col, Expr, Lit, Over, reads, rewrite
 from dp4sql.algebra.nodes import Aggregate, Distinct, Node, Project, Select, Sort
 from dp4sql.algebra.types import BIGINT, BOOLEAN, TEXT
-from dp4sql.errors import GroupingError, SyntaxError_, Unsupported
+from dp4sql.errors import GroupingError, SyntaxError_, Unsupported, located
 from dp4sql.sql.aggregates import Aggregates, contains_aggregate
 from dp4sql.sql.attached import Attached
 from dp4sql.sql.block import BlockLowering
@@ -158,7 +158,7 @@ class SelectLowering:
             over_groups(lowering.boolean(having.this), having) if having is not None else None
         )
         outputs = [
-            (name, over_groups(self._typed(lowering.lower(item)), item), item)
+            (name, over_groups(self._typed(lowering.lower(item), item), item), item)
             for name, item in items
         ]
         order = self._order_items(items, outputs, lowering, over_groups)
@@ -174,8 +174,11 @@ class SelectLowering:
         first = self._on(outputs, lowering, over_groups)
         return self._project(grouped, [(name, expr) for name, expr, _ in outputs], order, first)
 
-    def _typed(self, expr: Expr) -> Expr:
-        return self.plain.coerce(expr, TEXT) if untyped(expr) else expr
+    def _typed(self, expr: Expr, item: exp.Expr) -> Expr:
+        """An output that is NULL or a text in quotes has the type of its counterparts in a UNION."""
+        with located(position(item)):
+            type = self.base.untyped.get(id(item), TEXT)
+            return self.plain.coerce(expr, type) if untyped(expr) else expr
 
     def _keys(self, items: list[tuple[str, exp.Expr]]) -> list[tuple[str, Expr]]:
         group = self.e.args.get("group")
@@ -212,7 +215,7 @@ class SelectLowering:
     def _finish(
         self, node: Node, items: list[tuple[str, exp.Expr]], lowering: Expressions, fix: Fix
     ) -> Lowered:
-        outputs = [(name, self._typed(lowering.lower(item)), item) for name, item in items]
+        outputs = [(name, self._typed(lowering.lower(item), item), item) for name, item in items]
         order = self._order_items(items, outputs, lowering, lambda expr, _: expr)
         first = self._on(outputs, lowering, fix)
         return self._project(node, [(name, expr) for name, expr, _ in outputs], order, first)

@@ -31,7 +31,13 @@ AGGREGATES: Final[Mapping[type[exp.Expr], str]] = {
     exp.Min: "min",
     exp.Max: "max",
     exp.Count: "count",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
 }
+SPREADS: Final = frozenset({"stddev_samp", "stddev_pop", "var_samp", "var_pop"})
 OFFSETS: Final[Mapping[type[exp.Expr], str]] = {
     exp.Lag: "lag",
     exp.Lead: "lead",
@@ -125,15 +131,15 @@ class Windows:
             arg = self.lowering.lower(e.this)
             op = AGGREGATES.get(type(e)) or OFFSETS[type(e)]
             self.lowering.need(
-                op not in ("sum", "avg") or is_number(arg.type),
+                op not in {"sum", "avg", *SPREADS} or is_number(arg.type),
                 f"function {op}({arg.type.kind}) does not exist",
                 e,
             )
             return op, (arg, *self._extra(op, arg, e)), _type(op, arg.type)
         raise Unsupported(
             "this window function is not supported",
-            hint="Supported: the aggregates, ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, "
-            "FIRST_VALUE, LAST_VALUE, NTH_VALUE.",
+            hint="Supported: COUNT, SUM, AVG, MIN, MAX, VARIANCE, STDDEV, ROW_NUMBER, RANK, DENSE_RANK, "
+            "PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE.",
             position=position(e),
         )
 
@@ -198,6 +204,8 @@ def _type(op: str, type: Type) -> Type:
         case "sum":
             return sum_type(type)
         case "avg":
+            return avg_type(type)
+        case _ if op in SPREADS:
             return avg_type(type)
         case "count":
             return BIGINT

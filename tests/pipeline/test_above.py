@@ -90,6 +90,13 @@ QUERIES = {
     "scalar released first": """SELECT major, COUNT(*) AS n FROM student GROUP BY major
                                 HAVING COUNT(*) > (SELECT COUNT(*) / 8 FROM student)""",
     "a constant from a release": "SELECT COUNT(*) FROM enrollment WHERE grade > (SELECT AVG(grade) FROM enrollment)",
+    "deviations of groups": """SELECT major, (COUNT(*) - AVG(COUNT(*)) OVER ()) / STDDEV(COUNT(*)) OVER () AS z,
+                               VAR_POP(COUNT(*)) OVER (ORDER BY major ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS v
+                               FROM student GROUP BY major""",
+    "a total below": """SELECT review, COUNT(*) AS n FROM enrollment WHERE grade > 50 GROUP BY review
+                        UNION ALL SELECT NULL, COUNT(*) FROM student""",
+    "means of different values": "SELECT AVG(DISTINCT grade) AS g, AVG(DISTINCT amount) FILTER (WHERE grade > 95) AS a "
+    "FROM enrollment JOIN scholarship USING (uid)",
     "text and dates of groups": """SELECT UPPER(LEFT(major, 2)) AS m, COUNT(*) AS n FROM student
                                    WHERE major LIKE '%y' GROUP BY major""",
 }
