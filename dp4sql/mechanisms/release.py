@@ -236,7 +236,8 @@ def _sums(values: Cells, unit: Fraction, type: Type) -> list[Value]:
 
 def _chosen(rank: Rank, place: int, type: Type) -> Value:
     if rank.grid.scale == "number":
-        return number(rank.grid.point(place), type, digits=10)
+        digits = 10 if type.scale is None else type.scale
+        return number(rank.grid.point(place), type, digits=digits)
     return rank.grid.moment(place, type)
 
 

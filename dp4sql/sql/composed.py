@@ -5,6 +5,7 @@ from __future__ import annotations
 import calendar
 import math
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -24,6 +25,7 @@ from dp4sql.algebra.types import (
     Type,
 )
 from dp4sql.errors import Unsupported
+from dp4sql.sql.arrays import Arrays
 from dp4sql.sql.parse import position
 from dp4sql.sql.types import is_integer, is_number
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 PARTS: Final = {
     "YYYY": ("year", 4),
     "YY": ("year", 2),
+    "Q": ("quarter", 1),
     "MM": ("month", 2),
     "DD": ("day", 2),
     "DDD": ("doy", 3),
@@ -41,18 +44,30 @@ PARTS: Final = {
     "SS": ("second", 2),
     "IYYY": ("isoyear", 4),
     "IW": ("week", 2),
-    "Q": ("quarter", 1),
+    "ID": ("isodow", 1),
 }
-"""The parts of a time that TO_CHAR writes, and their digits."""
+"""The part of a time that a piece of a format writes, and its digits."""
 MONTHS: Final = tuple(calendar.month_name)[1:]
+DAYS: Final = tuple(calendar.day_name)
+NAMES: Final = {
+    "MONTH": ("month", MONTHS),
+    "MON": ("month", tuple(name[:3] for name in MONTHS)),
+    "DAY": ("isodow", DAYS),
+    "DY": ("isodow", tuple(name[:3] for name in DAYS)),
+}
+"""The same of names, which are counted from 1."""
+OTHERS: Final = ("IDDD", "SSSSS", "SSSS")
+"""What begins like a piece and is none: Postgres takes the longest."""
 PIECE: Final = re.compile(
-    r'"[^"]*"|(?:FM)?(?i:month|mon)|(?i:YYYY|IYYY|YY|MM|DDD|DD|HH24|MI|SSSS|SS|IW|Q)|.', re.DOTALL
+    rf'"[^"]*"|(?:FM)?(?:{"|".join(sorted((*OTHERS, *PARTS, *NAMES, "D"), key=len, reverse=True))})|.',
+    re.DOTALL | re.IGNORECASE,
 )
-"""A format's longest words first, as Postgres reads it. SSSS is none of `PARTS`, and no two of seconds."""
 
 
 def width_bucket(ex: Expressions, e: exp.WidthBucket) -> Expr:
     """0 below `low`, 1 to `count` in equal steps, and one more from `high` on; NULL for NULL."""
+    if e.args.get("threshold") is not None:
+        return _by_limits(ex, e)
     value, low, high, count = (
         ex.coerce(ex.lower(e.args[key]), NUMERIC)
         for key in ("this", "min_value", "max_value", "num_buckets")
@@ -84,6 +99,25 @@ def width_bucket(ex: Expressions, e: exp.WidthBucket) -> Expr:
     return ex.cast(ex.arithmetic("+", bucket, nothing, e), INTEGER, e)
 
 
+def _by_limits(ex: Expressions, e: exp.WidthBucket) -> Expr:
+    """How many of some ascending constants the value has reached."""
+    limits = Arrays(ex).elements(e.args["threshold"], NUMERIC) or []
+    values = [part.value for part in limits if isinstance(part, Lit)]
+    ends = [v for v in values if isinstance(v, int | Decimal) and not isinstance(v, bool)]
+    if not ends or len(ends) < len(limits) or ends != sorted(set(ends)):
+        raise Unsupported(
+            "WIDTH_BUCKET of an array needs ascending constants",
+            hint="For instance WIDTH_BUCKET(x, ARRAY[0, 10, 100]).",
+            position=position(e),
+        )
+    value = ex.lower(e.this)
+    ex.need(is_number(value.type), f"a number is needed, not {value.type.kind}", e)
+    tests = (ex.compare("<", value, limit, e) for limit in limits)
+    below = tuple((test, Lit(i, INTEGER)) for i, test in enumerate(tests))
+    nothing = (Call("is null", (value,), BOOLEAN), Lit(None, INTEGER))
+    return Case((nothing, *below), Lit(len(limits), INTEGER), INTEGER)
+
+
 def _of_float(value: Expr, low: Expr, bucket: Expr) -> Expr:
     """No arithmetic on the value itself, which may be infinite; NaN is an error in Postgres."""
     below, inside = (Call(op, (value, low), BOOLEAN) for op in ("<", ">="))
@@ -98,16 +132,16 @@ def _ascending(low: Expr, high: Expr) -> bool:
 
 
 def to_char(ex: Expressions, e: exp.TimeToStr) -> Expr:
-    """to_char of a time with a constant format of digits and names of months."""
+    """to_char of a time with a constant format of digits and names of months and days."""
     value = ex.coerce(ex.lower(e.this), TIMESTAMP)
     text = e.args["format"].this if isinstance(e.args.get("format"), exp.Literal) else ""
     pieces = PIECE.findall(str(text))
     parts = [_written(value, piece) for piece in pieces]
     if value.type.kind not in TIMES or None in parts or all(isinstance(p, Lit) for p in parts):
         raise Unsupported(
-            "TO_CHAR takes a date or timestamp and a constant format of YYYY, YY, Q, MM, Mon, Month, DD, DDD, IYYY, "
-            "IW, HH24, MI, SS and text in double quotes",
-            hint="For instance TO_CHAR(d, 'YYYY-MM'). EXTRACT gives other parts, such as ISODOW.",
+            "TO_CHAR takes a date or timestamp and a constant format of YYYY, YY, Q, MM, Mon, Month, DD, DDD, D, Dy, "
+            "Day, IYYY, IW, ID, HH24, MI, SS, FM before them and text in double quotes",
+            hint="For instance TO_CHAR(d, 'YYYY-MM'). EXTRACT gives other parts, such as EPOCH.",
             position=position(e),
         )
     found, *rest = (part for part in parts if part is not None)
@@ -118,38 +152,53 @@ def to_char(ex: Expressions, e: exp.TimeToStr) -> Expr:
 
 def _written(value: Expr, piece: str) -> Expr | None:
     """One piece of a format; None for what is not known."""
-    if piece.upper() in PARTS:
-        return _digits(value, *PARTS[piece.upper()])
-    name = piece.removeprefix("FM")
-    if name.lower() in ("mon", "month"):
-        return _month(value, name, padded=name == piece)
     if "\\" in piece or piece == '"':
         return None
     if piece.startswith('"'):
         return Lit(piece[1:-1], TEXT)
+    whole = len(piece) > 2 and piece[:2] in ("FM", "fm")
+    form = piece[2:] if whole else piece
+    name = form.upper()
+    if name in NAMES:
+        return _name(value, form, padded=not whole)
+    if form not in (name, form.lower()):
+        return None
+    if name == "D":
+        # From Sunday on.
+        day = Cast(Call("extract_dow", (value,), NUMERIC), INTEGER)
+        return _number(Call("+", (day, Lit(1, INTEGER)), INTEGER), 0)
+    if name in PARTS:
+        part, width = PARTS[name]
+        return _digits(value, part, 0 if whole else width)
     return None if piece.isalpha() else Lit(piece, TEXT)
 
 
-def _month(value: Expr, form: str, *, padded: bool) -> Expr | None:
-    """The name of a month in the case of `form`; whole names are filled up with blanks."""
-    case = {"M": str.title, "MO": str.upper, "m": str.lower}.get(form[: 1 + form[1].isupper()])
-    if case is None or form not in (form.title(), form.upper(), form.lower()):
+def _name(value: Expr, form: str, *, padded: bool) -> Expr | None:
+    """The name of a month or a day in the case of `form`; whole names are filled up with blanks."""
+    cases = {form.title(): str.title, form.upper(): str.upper, form.lower(): str.lower}
+    part, names = NAMES[form.upper()]
+    case = cases.get(form)
+    if case is None:
         return None
-    whole = len(form) > 3
-    names = [
-        case(name if whole else name[:3]).ljust(9 if whole and padded else 0) for name in MONTHS
-    ]
-    number = Call("extract_month", (value,), Type("numeric", None, 0))
-    tests = (Call("=", (number, Lit(i, INTEGER)), BOOLEAN) for i in range(1, 13))
-    whens = tuple((test, Lit(name, TEXT)) for test, name in zip(tests, names, strict=True))
-    return Case(whens, Lit(None, TEXT), TEXT)
+    width = 9 if padded and form.upper() in ("MONTH", "DAY") else 0
+    number = Call(f"extract_{part}", (value,), Type("numeric", None, 0))
+    tests = (Call("=", (number, Lit(i + 1, INTEGER)), BOOLEAN) for i in range(len(names)))
+    shown = (Lit(case(name).ljust(width), TEXT) for name in names)
+    return Case(tuple(zip(tests, shown, strict=True)), Lit(None, TEXT), TEXT)
 
 
 def _digits(value: Expr, part: str, width: int) -> Expr:
+    """With no `width` as many as there are."""
     if value.type == DATE and part in ("hour", "minute", "second"):
-        return Lit("0" * width, TEXT)
+        return Lit("0" * max(1, width), TEXT)
     number: Expr = Call(f"extract_{part}", (value,), NUMERIC)
     number = Call("trunc", (number,), NUMERIC) if part == "second" else number
-    text = Cast(Cast(number, INTEGER), TEXT)
+    return _number(Cast(number, INTEGER), width)
+
+
+def _number(number: Expr, width: int) -> Expr:
+    text = Cast(number, TEXT)
+    if not width:
+        return text
     padded = Call("||", (Lit("0" * (width - 1), TEXT), text), TEXT)
     return Call("right", (padded, Lit(width, INTEGER)), TEXT)

@@ -91,7 +91,7 @@ KNOWN: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Coalesce: _LIST,
     **dict.fromkeys((exp.Greatest, exp.Least), _LIST | {"ignore_nulls"}),
     exp.Nullif: _PAIR,
-    exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
+    exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets", "threshold"}),
     exp.TimeToStr: frozenset({"this", "format"}),
     exp.Extract: _PAIR,
     **dict.fromkeys((exp.Year, exp.Quarter, exp.Month, exp.Day, exp.Hour, exp.Minute), _THIS),

@@ -157,11 +157,15 @@ date_trunc('hour', timestamptz '2021-01-03 12:34:56+02') | extract(doy from date
 to_char(day, 'Mon YYYY') | to_char(ts, 'MON') | to_char(day, 'Month|') | to_char(day, 'FMmonth DD')
 to_char(day, 'IYYY-IW') | to_char(day, 'yyyy-"MM" "Day"dd') | to_char(day, '"W"iw 100%')
 date '2024-07-01' at time zone 'Europe/Berlin'
+to_char(day, 'Day, DD') | to_char(ts, 'dy') | to_char(day, 'D ID')
+to_char(tz, 'FMDAY DY') | to_char(day, 'FMDD FMMonth FMYYYY') | to_char(ts, 'FMHH24:FMMI')
+to_char(day2, 'day|FMday|Dy')
 to_char(tz, 'YY/MM DDD') | to_char(day, 'YYYY-"Q"Q') | extract(year from day)::text
 extract(quarter from ts) || '. quarter'
 extract(year from day)::varchar(2) || '-Q' || extract(dow from day)::text | extract(isoyear from tz)::text
 width_bucket(i, 0, 100, 7) | width_bucket(i, -10, 5, 3) | width_bucket(n, -10, 50.5, 4) | width_bucket(j, 2, 3, 1)
 width_bucket(d, -1, 2.5, 7) | width_bucket(s, -3, 4, 7)
+width_bucket(i, ARRAY[0, 7, 100]) | width_bucket(n, ARRAY[-1, 12.35])
 day + 1 | day - 1 | day + i | 1 + day | day - day2 | day + interval '1 month' | day + interval '1 day'
 ts + interval '90 minutes' | tz + interval '1 day' | day + interval '3' month | day + s | day - i
 day + interval '1 month 2 days' | day2 + 1 | ts::date + 1 | '2000-01-01'::date + 5
@@ -193,7 +197,8 @@ i * 1000000 * 1000000 | 2147483647 + 1 | 9223372036854775807 + 1
 
 #: Not known, or not the same on every engine.
 REFUSED: Final = r"""
-random() | clock_timestamp() | current_time | now() - ts | to_char(day, 'Day') | to_char(n, '999')
+random() | clock_timestamp() | current_time | now() - ts | to_char(day, 'dAy') | to_char(day, 'SSSS')
+to_char(day, 'DDth') | to_char(n, '999')
 to_char(day, 'mOn') | extract(epoch from ts)::text | t ~ w | t ~ 'a{2}{3}' | t ~ '\w' | t ~ '(a' | t like w
 initcap(t)
 split_part(t, w, 1) | split_part(t, ' ', 0) | split_part(t, '', 1) | lpad(t, i) | lpad(t, 100000, 'x')

@@ -115,7 +115,7 @@ CASES = [
         "",
     ),
     ("SELECT STDDEV(DISTINCT grade) FROM enrollment", "0A000", "subquery"),
-    ("SELECT AVG(DISTINCT grade) FROM enrollment", "0A000", "subquery"),
+    ("SELECT VARIANCE(DISTINCT grade) FROM enrollment", "0A000", "subquery"),
     ("SELECT FROM WHERE", "42601", ""),
     ("", "42601", ""),
     ("SELECT STRING_AGG(name, ',') FROM student", "0A000", "single rows"),
