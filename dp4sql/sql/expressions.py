@@ -9,6 +9,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from dp4sql.algebra.expr import Call, Case, Cast, Expr, In, Interval_, Lit
+from dp4sql.algebra.sizes import Sizes
 from dp4sql.algebra.times import shift
 from dp4sql.algebra.types import (
     BOOLEAN,
@@ -71,11 +72,14 @@ class Expressions:
     def __init__(self, hook: Hook, infer_parameter: Callable[[Expr, Type], None]) -> None:
         self.hook = hook
         self.infer = infer_parameter
+        self._sizes = Sizes()
 
     def lower(self, e: exp.Expr) -> Expr:
         """`e` as an expression; what is refused without saying where stands here."""
         try:
-            return self._lower(e)
+            found = self._lower(e)
+            self._sizes.check(found)
+            return found
         except Dp4sqlError as error:
             if error.position is None:
                 error.position = position(e)

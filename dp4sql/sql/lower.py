@@ -15,6 +15,7 @@ from sqlglot import exp
 from dp4sql.algebra.expr import Col, Constant, Expr, Lit, Scalar
 from dp4sql.algebra.nodes import Limit, Node, Project, Sort, columns
 from dp4sql.algebra.schema import Schema
+from dp4sql.algebra.sizes import check_sizes
 from dp4sql.algebra.types import INTEGER, TEXT, UNKNOWN, Type, Value
 from dp4sql.errors import SyntaxError_, TooComplex, Unsupported
 from dp4sql.infer.facts import Facts
@@ -67,6 +68,7 @@ def lower(
     parsed = check(parse(sql))
     remember(parsed, sql)
     query = lowering.query(parsed, {}, None)
+    check_sizes(query.node)
     if not lowering.calls:
         query = replace(query, node=columns_alone(query.node))
     if "ntile" in lowered:
@@ -302,6 +304,7 @@ class Lowering:
         query = self.query(unwrapped(e), ctes, None)
         if len(query.columns) != 1:
             raise SyntaxError_("subquery must return only one column", position=position(e))
+        check_sizes(query.node)
         found = Scalar(query.node, query.columns[0].id, query.columns[0].type)
         known.append((ctes, found))
         return found

@@ -37,6 +37,10 @@ _LEAST: Final = Fraction(sys.float_info.min)
 _MOST: Final = Fraction(sys.float_info.max)
 
 
+LONGEST: Final = 2_000_000
+"""Characters of an expression."""
+
+
 def literal(value: object, type: Type, dialect: Dialect) -> str:
     """A constant as the engine reads it."""
     match value:
@@ -105,6 +109,16 @@ class Scalars:
         self.inside = inside
 
     def render(self, expr: Expr, names: Mapping[str, str]) -> str:
+        """The text of `expr`; what a function needs more than once stands there as often."""
+        text = self._rendered(expr, names)
+        if len(text) > LONGEST:
+            raise TooComplex(
+                "this statement is too long for the engine once it is written out",
+                hint="Nest fewer functions in one another.",
+            )
+        return text
+
+    def _rendered(self, expr: Expr, names: Mapping[str, str]) -> str:
         match expr:
             case Col(id):
                 return names[id]
