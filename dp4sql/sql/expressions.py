@@ -344,7 +344,8 @@ class Expressions:
         if isinstance(right, Lit) and isinstance(right.value, Interval_):
             if isinstance(left, Lit) and isinstance(left.value, datetime.date):
                 moved = shift(left.value, right.value, sign)
-                return Lit(moved, TIMESTAMP if isinstance(moved, datetime.datetime) else DATE)
+                timed = left.type == DATE and isinstance(moved, datetime.datetime)
+                return Lit(moved, TIMESTAMP if timed else left.type)
             if sign < 0:
                 flipped = Interval_(-right.value.months, -right.value.days, -right.value.micros)
                 right = Lit(flipped, INTERVAL)

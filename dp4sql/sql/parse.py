@@ -26,6 +26,7 @@ class _Dialect(Postgres):  # type: ignore[misc]
 
 
 _POSTGRES: Final = _Dialect()
+_TYPES: Final = Postgres.parser_class.TYPE_TOKENS
 _TOP: Final = re.compile(r"\bselect\s+top\s+$", re.IGNORECASE)
 _PARAMETER: Final = re.compile(r"\$\d")
 _FIELDS: Final = frozenset({"year", "month", "day", "hour", "minute", "second"})
@@ -38,7 +39,7 @@ def parse(sql: str) -> exp.Expr:
         raise Unsupported(f"statement longer than {MAX_LENGTH} characters")
     try:
         tokens = tokenized(sql)
-        found = trees(sql, tokens)
+        found = trees(sql, _literals_in_brackets(tokens))
         _whole_intervals(sql, tokens)
         strict.whole(tokens)
     except ParseError as error:
@@ -87,6 +88,30 @@ def _marked(sql: str) -> str:
             if token.kind == "parameter":
                 letters[statement.start + token.start] = "@"
     return "".join(letters)
+
+
+def _literals_in_brackets(tokens: Sequence[Token]) -> list[Token]:
+    """(DATE '...')::text for DATE '...'::text: sqlglot would cast the text first, and make a date of that."""
+    found = list(tokens)
+    for i in range(len(tokens) - 2, 0, -1):
+        if tokens[i].token_type == TokenType.STRING and tokens[i + 1].text == "::":
+            first = _type_before(tokens[:i])
+            if first is not None:
+                found.insert(i + 1, _bracket(TokenType.R_PAREN, ")", tokens[i]))
+                found.insert(first, _bracket(TokenType.L_PAREN, "(", tokens[first]))
+    return found
+
+
+def _type_before(tokens: Sequence[Token]) -> int | None:
+    """Where the type begins that stands at the end; None where none does."""
+    zone = [token.text.lower() for token in tokens[-4:]]
+    if zone[1:] in (["with", "time", "zone"], ["without", "time", "zone"]):
+        return len(tokens) - 4
+    return len(tokens) - 1 if tokens[-1].token_type in _TYPES else None
+
+
+def _bracket(kind: TokenType, text: str, at: Token) -> Token:
+    return Token(kind, text, at.line, at.col, at.start, at.end, [])
 
 
 def _whole_intervals(sql: str, tokens: Sequence[Token]) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from sqlglot import exp
 
 from dp4sql.algebra.digits import held
-from dp4sql.algebra.expr import Call, Col, Expr, Lit, Over, reads, rewrite
+from dp4sql.algebra.expr import Call, Col, Expr, Interval_, Lit, Over, reads, rewrite
 from dp4sql.algebra.nodes import Aggregate, Distinct, Node, Project, Select, Sort
 from dp4sql.algebra.types import BIGINT, BOOLEAN, TEXT
 from dp4sql.errors import GroupingError, SyntaxError_, Unsupported, located
@@ -176,6 +176,12 @@ class SelectLowering:
 
     def _typed(self, expr: Expr, item: exp.Expr) -> Expr:
         """An output that is NULL or a text in quotes has the type of its counterparts in a UNION."""
+        if isinstance(expr, Lit) and isinstance(expr.value, Interval_) and expr.value.months:
+            raise Unsupported(
+                "an interval of months is not shown: engines hand it over as days",
+                hint="Add it to a date or a timestamp, or show a number of months.",
+                position=position(item),
+            )
         with located(position(item)):
             type = self.base.untyped.get(id(item), TEXT)
             return self.plain.coerce(expr, type) if untyped(expr) else expr

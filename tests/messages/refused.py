@@ -50,6 +50,7 @@ STATEMENTS: Final[dict[str, list[str]]] = {
         "SELECT COUNT(*) FROM student TABLESAMPLE BERNOULLI (10)",
         "SELECT COUNT(*) FROM university.public.student",
         "SELECT TOP 5 title FROM section",
+        "SELECT 2 * INTERVAL '1 month' FROM section",
         "SELECT COUNT(*) FROM `student`",
         "SELECT COUNT(*) FROM student FOR UPDATE",
         "SELECT DISTINCT ON (major) major FROM student",
