@@ -192,9 +192,9 @@ def test_the_notice_says_how_far_it_may_be_off() -> None:
         return next(line for line in text.splitlines() if "noise scale" in line)
 
     few = "over fewer rows it may be any value of the range"
-    assert told("MAX(day)").endswith(f"95 % among the 41 largest values; {few}")
+    assert told("MAX(day)").endswith(f"95 % among the 43 largest values; {few}")
     assert told("MIN(day)", epsilon=200).endswith("95 % the smallest value")
-    assert told("MEDIAN(day)").endswith(f"95 % within 11 rows of the rank asked for; {few}")
+    assert told("MEDIAN(day)").endswith(f"95 % within 10 rows of the rank asked for; {few}")
     assert told("MAX(day)", "id = 1").endswith(
         "with 1 row at most it may be any value of the range"
     )
