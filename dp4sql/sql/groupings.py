@@ -6,6 +6,7 @@ A key that a set leaves out is NULL in it, and GROUPING(key) says which are. Eac
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -66,23 +67,30 @@ def _refuse(e: exp.Select) -> None:
 def _sets(e: exp.Select) -> list[Keys]:
     """Every set of keys: those of the clauses combined with each other."""
     choices = [_choices(item, e) for item in e.args["group"].expressions]
-    found = [tuple(itertools.chain(*chosen)) for chosen in itertools.product(*choices)]
-    if len(found) > MOST:
+    _check(math.prod(map(len, choices)), e)
+    return [tuple(itertools.chain(*chosen)) for chosen in itertools.product(*choices)]
+
+
+def _check(groupings: int, e: exp.Select) -> None:
+    """Before they are made: 30 keys of CUBE are a billion."""
+    if groupings > MOST:
+        shown = groupings if groupings <= 1000 else "over 1000"
         raise Unsupported(
-            f"{len(found)} groupings in one query are not supported",
+            f"{shown} groupings in one query are not supported",
             hint=f"Ask for at most {MOST}, in GROUPING SETS.",
             position=position(e.args["group"]),
         )
-    return found
 
 
 def _choices(item: exp.Expr, e: exp.Select) -> list[Keys]:
     match item:
         case exp.Rollup():
             steps = [_keys(part, e) for part in item.expressions]
+            _check(len(steps) + 1, e)
             return [_joined(steps[:n]) for n in range(len(steps), -1, -1)]
         case exp.Cube():
             steps = [_keys(part, e) for part in item.expressions]
+            _check(1 << len(steps), e)
             sizes = range(len(steps), -1, -1)
             return [_joined(c) for n in sizes for c in itertools.combinations(steps, n)]
         case exp.GroupingSets():

@@ -21,7 +21,7 @@ from dp4sql.algebra.types import (
     Type,
     Value,
 )
-from dp4sql.errors import InvalidText, NumberOutOfRange
+from dp4sql.errors import InvalidText, NumberOutOfRange, TooComplex
 from dp4sql.sql.intervals import interval
 
 MAX_EXPONENT = 1000
@@ -77,13 +77,27 @@ def read(text: str, type: Type) -> Value:
 _ITEM: Final = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\]|\\.)*?))\s*(,|$)', re.DOTALL)
 
 
+#: Elements of an array; as many as IN (...) can list.
+MAX_ELEMENTS: Final = 50_000
+
+
+def check_elements(count: int) -> None:
+    if count > MAX_ELEMENTS:
+        raise TooComplex(
+            f"an array may have at most {MAX_ELEMENTS} elements",
+            hint="Ask for a range, or for values that stand in a table: IN (SELECT ...).",
+        )
+
+
 def array_items(text: str) -> list[str | None]:
     """The texts in an array of one dimension as Postgres writes it, as in {a,"b, c",NULL}; ValueError."""
     inner = text.strip()
     if not (inner.startswith("{") and inner.endswith("}")):
         raise ValueError
     inner, found, at = inner[1:-1], list[str | None](), 0
-    while inner.strip() and at <= len(inner):
+    some = bool(inner.strip())
+    while some and at <= len(inner):
+        check_elements(len(found) + 1)
         item = _ITEM.match(inner, at)
         if item is None or (item[1] is None and not item[2]):
             raise ValueError

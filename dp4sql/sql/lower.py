@@ -216,19 +216,20 @@ class Lowering:
             return ctes
         if clause.args.get("recursive"):
             raise Unsupported("WITH RECURSIVE has no rule", position=position(clause))
+        if len(clause.expressions) > MAX_RELATIONS:
+            raise TooComplex(
+                f"WITH may name at most {MAX_RELATIONS} queries", position=position(clause)
+            )
+        here: set[str] = set()
         for cte in clause.expressions:
             alias = cte.args["alias"]
-            names = tuple(fold(c) for c in alias.args.get("columns") or ())
-            if any(
-                fold(alias.this) == fold(other.args["alias"].this)
-                for other in clause.expressions
-                if other is not cte
-            ):
+            name, names = fold(alias.this), tuple(fold(c) for c in alias.args.get("columns") or ())
+            if name in here:
                 raise SyntaxError_(
-                    f'WITH query name "{fold(alias.this)}" specified more than once',
-                    position=position(cte),
+                    f'WITH query name "{name}" specified more than once', position=position(cte)
                 )
-            ctes = {**ctes, fold(alias.this): Cte(cte.this, names, ctes)}
+            here.add(name)
+            ctes = {**ctes, name: Cte(cte.this, names, ctes)}
         return ctes
 
     def _wrapped(self, e: exp.Subquery, ctes: Ctes, outer: Scope | None) -> Lowered:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from dp4sql.algebra.types import Element, Kind, Type, Value
 from dp4sql.errors import InvalidText
 from dp4sql.sql.intervals import interval
-from dp4sql.sql.literals import array_items
+from dp4sql.sql.literals import array_items, check_elements
 from dp4sql.wire import intervals, numerics
 from dp4sql.wire.values import BINARY_FORMAT, EPOCH, EPOCH_DAY, MICROSECOND, single
 
@@ -66,6 +66,7 @@ def _array_binary(data: bytes) -> list[bytes | None]:
     if dimensions != 1:
         raise ValueError
     (count, _), at = struct.unpack_from("!ii", data, 12), 20
+    check_elements(min(count, len(data) // 4))
     found: list[bytes | None] = []
     while at < len(data):
         (length,) = struct.unpack_from("!i", data, at)

@@ -162,10 +162,31 @@ DOUBLED = "c0 as (select uid from student)" + "".join(
         "select " + ", ".join(f"sum(uid + {i})" for i in range(501)) + " from student",
         "select count(*) from (" + " union all ".join(["select 1 from student"] * 500) + ") u",
         "select count(*) from student where " + " and ".join(["uid > 1"] * 2000),
+        "with "
+        + ", ".join(f"c{i} as (select * from student)" for i in range(3000))
+        + " select count(*) from c2999",
+        "select count(*) from student where uid = any('{" + "1," * 400_000 + "1}')",
     ],
 )
 def test_what_is_too_much_to_plan_is_an_error_and_no_more(raw: Raw, sql: str) -> None:
     assert ask(raw, sql) == "54001"
+    assert answers(raw)
+
+
+@pytest.mark.parametrize("sets", ["cube", "rollup(major), cube", "grouping sets ((), rollup"])
+def test_groupings_are_counted_before_they_are_made(raw: Raw, sets: str) -> None:
+    keys = ", ".join(["major"] * 40) + ")" * (sets.count("(") - sets.count(")"))
+    assert ask(raw, f"select count(*) from student group by {sets}({keys})") == "0A000"
+    assert answers(raw)
+
+
+def test_an_array_with_a_million_elements_is_an_error_and_no_more(raw: Raw) -> None:
+    sql, many = "select count(*) from student where uid = any($1)", 1_000_000
+    words = b"{" + b"1," * (many - 1) + b"1}"
+    packed = struct.pack("!iiIii", 1, 0, 23, many, 1) + struct.pack("!ii", 4, 1) * many
+    for value, code in ((words, 0), (packed, 1)):
+        raw.send(parse(sql), bind(value, codes=(code,)), execute(), SYNC)
+        assert error(raw.until("Z"))["C"] == "54001"
     assert answers(raw)
 
 
