@@ -11,7 +11,7 @@ from dp4sql.errors import Unsupported
 from dp4sql.infer.ranges import lossless
 from dp4sql.sql import times
 from dp4sql.sql.dialects import Dialect
-from dp4sql.sql.numbers import narrowed, to_double
+from dp4sql.sql.numbers import LARGE, narrowed, to_double
 
 WHOLE: Final = "^ *[+-]?[0-9]{1,37} *$"
 DECIMAL: Final = "^ *[+-]?[0-9]{1,15}(\\.[0-9]{0,15})?([eE][+-]?[0-9])? *$"
@@ -125,8 +125,15 @@ def _to_decimal(arg: Expr, text: str, target: Type, dialect: Dialect) -> str:
         return _tried(text, name)
     scale = target.scale or 0
     limit = f"{10 ** ((target.precision or 0) - scale) - 1}.{'9' * scale}5"
-    exact = f"CAST({text} AS NUMERIC)"
+    exact = f"CAST({_finite(arg, text, dialect)} AS NUMERIC)"
     return f"CASE WHEN {exact} > -{limit} AND {exact} < {limit} THEN CAST({exact} AS {name}) END"
+
+
+def _finite(arg: Expr, text: str, dialect: Dialect) -> str:
+    """NULL for infinity and NaN, which Postgres 13 makes no decimals of."""
+    if arg.type.kind not in FLOATS or dialect.name != "postgres":
+        return text
+    return f"CASE WHEN {text} BETWEEN -{LARGE} AND {LARGE} THEN {text} END"
 
 
 # ---------------------------------------------------------------- from text

@@ -278,7 +278,7 @@ class Scalars:
             case _ if op in texts.ALIKE:
                 return f"{op.upper()}({', '.join(texts_)})"
             case _ if op.startswith("extract_"):
-                return times.extract(op.removeprefix("extract_"), texts_[0], self.dialect)
+                return times.extract(op.removeprefix("extract_"), args[0], texts_[0], self.dialect)
             case _:
                 return times.call(op, expr, texts_, self.dialect)
 

@@ -20,13 +20,18 @@ EARLY: Final = "4700-01-01"
 LAST: Final = datetime.datetime(9999, 12, 31)
 
 
-def extract(field: str, text: str, dialect: Dialect) -> str:
+def extract(field: str, time: Expr, text: str, dialect: Dialect) -> str:
     if field == "second" and dialect.name == "duckdb":
         return f"(EXTRACT(MICROSECONDS FROM {text}) / 1000000)"
-    if dialect.name == "postgres" and field in ("year", "isoyear", "epoch"):
-        # The year of infinity is infinity there, and NULL elsewhere.
-        return f"CASE WHEN ISFINITE({text}) THEN EXTRACT({field.upper()} FROM {text}) END"
-    return f"EXTRACT({field.upper()} FROM {text})"
+    found = f"EXTRACT({field.upper()} FROM {text})"
+    if dialect.name != "postgres":
+        return found
+    # The year of infinity is infinity there, and NULL elsewhere.
+    tests = [f"ISFINITE({text})"] if field in ("year", "isoyear", "epoch") else []
+    if time.type.kind == "date":
+        # Version 13 makes a timestamp of it, and fails on days beyond those.
+        tests.append(f"{text} < DATE '{FAR}'")
+    return f"CASE WHEN {' AND '.join(tests)} THEN {found} END" if tests else found
 
 
 def call(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
