@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
 
-from dp4sql.budget.cost import Charge, Limit, show
+from dp4sql.budget.cost import Charge, Limit, brief, show
 from dp4sql.budget.entry import START, Entry, Row, chain, from_row, to_row
 from dp4sql.budget.terms import accountant_of
 from dp4sql.errors import BudgetExceeded
@@ -145,7 +145,7 @@ class Book:
             for day in (None, entry.at[:10]):
                 span = (account, role, day)
                 amount = self.sums.get((span, entry.member), NOTHING) + entry.epsilon
-                self._raise(span, entry.member, amount)
+                self._raise(span, entry.member, brief(amount))
 
     def _raise(self, span: Span, member: str, amount: Fraction) -> None:
         self.sums[span, member] = max(self.sums.get((span, member), NOTHING), amount)

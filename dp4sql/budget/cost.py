@@ -1,13 +1,16 @@
-"""What a query costs, exactly."""
+"""What a query costs, exactly, or rounded up by what nobody could tell."""
 
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+BRIEF: Final = 2**2048
 
 Measure: TypeAlias = Literal["epsilon", "rho"]
 """What losses add up as: pure epsilon, or the rho of zero-concentrated privacy. One for all amounts of an
@@ -52,6 +55,14 @@ def paid(charges: Iterable[Charge]) -> tuple[Charge, ...]:
 def amount(charge: Charge) -> str:
     """The loss for people: 0.5, or 0.5 rho."""
     return show(charge.epsilon) + (" rho" if charge.measure == "rho" else "")
+
+
+def brief(amount: Fraction) -> Fraction:
+    """`amount`, or less than 1 / BRIEF more where it has a greater denominator: sums of many fractions would soon
+    take thousands of digits, and Python writes 4300 of them at most."""
+    if amount.denominator <= BRIEF:
+        return amount
+    return Fraction(math.ceil(amount * BRIEF), BRIEF)
 
 
 @lru_cache(maxsize=4096)

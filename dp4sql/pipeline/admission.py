@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dp4sql.budget.cost import Charge, paid, show
+from dp4sql.budget.cost import Charge, brief, paid, show
 from dp4sql.budget.limits import budget, limits, measure, total
 from dp4sql.errors import BudgetExceeded, Refused
 from dp4sql.mechanisms.calls import Loss
@@ -34,7 +34,7 @@ def _due(
             yield Charge(
                 policy.name,
                 policy.entity,
-                loss.epsilon,
+                brief(loss.epsilon),
                 budget(policy),
                 loss.member,
                 loss.own_budget,

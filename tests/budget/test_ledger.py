@@ -47,6 +47,17 @@ def test_exact_thirds(where: Where) -> None:
         spend(ledger, charge(Fraction(1, 10**30)))
 
 
+def test_a_total_has_few_digits_whatever_was_charged(where: Where) -> None:
+    """Exact sums of these have some 6000, and Python would write no more of them than 4300."""
+    ledger = Ledger(where)
+    amounts = [Fraction(1, 3**90 + i) for i in range(150)]
+    spend(ledger, *(charge(amount) for amount in amounts))
+    spent = ledger.spent("db", "student", "student")
+    assert sum(amounts) <= spent < sum(amounts) + Fraction(1, 2**2000)
+    assert ledger.verify() == Ledger(where).verify() == 150
+    assert Ledger(where).spent("db", "student", "student") == spent
+
+
 def test_all_policies_of_a_query_or_none(where: Where) -> None:
     ledger = Ledger(where)
     with pytest.raises(BudgetExceeded):
