@@ -21,7 +21,7 @@ def run(directory: Path) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=600,
     ).stdout
 
 

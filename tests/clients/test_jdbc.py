@@ -28,7 +28,7 @@ def passed(place: Place) -> tuple[list[str], str]:
         ["java", "-cp", str(JDBC), str(program), url, ALL_TYPES, ALL_RELEASED, MAJORS, *counts],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     return done.stdout.split(), done.stderr
 

@@ -359,7 +359,7 @@ def test_nothing_of_the_proxy_outlives_it(tmp_path: Path) -> None:
         "print(p.server.catalog._running.directory, flush=True); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=120
     )
     directory = Path(done.stdout.strip())
     assert directory.name.startswith("dp4sql-"), done.stderr
