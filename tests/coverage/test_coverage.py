@@ -103,5 +103,6 @@ def same(row: tuple[Any, ...] | None, truth: tuple[Any, ...]) -> bool:
 
 def alike(a: Any, b: Any) -> bool:
     if isinstance(a, int | float | Decimal) and not isinstance(a, bool):
-        return math.isclose(float(a), float(b or 0), rel_tol=1e-9, abs_tol=1e-6)
+        # Squares are added up in steps whose sum 64 bits hold.
+        return math.isclose(float(a), float(b or 0), rel_tol=1e-9, abs_tol=1e-5)
     return a == b
