@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Final
 
 from dp4sql.errors import SyntaxError_, Unsupported
-from dp4sql.sql.lexer import Statement, Token
+from dp4sql.sql.lexer import Statement, Token, unescaped
 
 
 class Reader:
@@ -199,22 +197,5 @@ def _content(token: Token) -> str:
     if text.startswith("'"):
         return text[1:-1].replace("''", "'")
     if text[0] in "eE":
-        return _ESCAPE.sub(_unescaped, text[2:-1])
+        return unescaped(text)
     raise Unsupported("strings of bits are not supported here", hint="Write 'text'.")
-
-
-_ESCAPE: Final = re.compile(r"\\([0-7]{1,3}|x[\da-fA-F]{1,2}|u[\da-fA-F]{4}|.)|''", re.DOTALL)
-_LETTERS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    """What one escape of E'...' stands for."""
-    escape = found[1]
-    if escape is None:
-        return "'"
-    if len(escape) == 1 and not escape.isdigit():
-        return _LETTERS.get(escape, escape)
-    code = int(escape, 8) if escape[0].isdigit() else int(escape[1:], 16)
-    if not 0 < code < (0x80 if escape[0] != "u" else 0xD800):
-        raise Unsupported("this escape is not supported here", hint="Write the character itself.")
-    return chr(code)

@@ -36,6 +36,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
+_ESCAPE = re.compile(r"\\([0-7]{1,3}|x[\da-fA-F]{1,2}|u[\da-fA-F]{4}|.)|''", re.DOTALL)
+_LETTERS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class Token(NamedTuple):
@@ -145,3 +147,20 @@ def _comment_end(sql: str, start: int) -> int:
         if depth == 0:
             return edge.end()
     raise SyntaxError_("unterminated comment", position=start + 1)
+
+
+def unescaped(text: str) -> str:
+    """What E'...' stands for; Unsupported for bytes that are no character by themselves."""
+    return _ESCAPE.sub(_character, text[2:-1])
+
+
+def _character(found: re.Match[str]) -> str:
+    escape = found[1]
+    if escape is None:
+        return "'"
+    if len(escape) == 1 and escape not in "01234567":
+        return _LETTERS.get(escape, escape)
+    code = int(escape, 8) if escape[0].isdigit() else int(escape[1:], 16)
+    if not 0 < code < (0x80 if escape[0] != "u" else 0xD800):
+        raise Unsupported("this escape is not supported here", hint="Write the character itself.")
+    return chr(code)

@@ -283,6 +283,8 @@ class Lowering:
         )
 
     def _count(self, e: exp.Expr, what: str) -> int | None:
+        if isinstance(e, exp.Var) and e.name.upper() == "ALL":
+            return None
         value = self.plain(Scope(), {}).coerce(self.plain(Scope(), {}).lower(e), INTEGER)
         if isinstance(value, Lit) and value.value is None:
             return None

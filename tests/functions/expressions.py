@@ -160,6 +160,7 @@ date '2024-07-01' at time zone 'Europe/Berlin'
 to_char(day, 'Day, DD') | to_char(ts, 'dy') | to_char(day, 'D ID')
 to_char(tz, 'FMDAY DY') | to_char(day, 'FMDD FMMonth FMYYYY') | to_char(ts, 'FMHH24:FMMI')
 to_char(day2, 'day|FMday|Dy')
+E'a\nb\\d\'\u0041\101\8' || t | 'a\nb' || t
 timestamp '2024-07-01 12:00:00'::date | timestamp with time zone '2024-07-01 12:00:00+00'::date
 timestamptz '2024-07-01 12:00:00+00' + interval '1 day' | date '2024-07-01'::timestamp | numeric '1.5'::int
 to_char(tz, 'YY/MM DDD') | to_char(day, 'YYYY-"Q"Q') | extract(year from day)::text
