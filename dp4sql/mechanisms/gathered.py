@@ -3,7 +3,9 @@ answer makes of bins without rows is said with it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Final
 
 from dp4sql.algebra.expr import Call, Cast, Col, Expr, Lit, conjuncts
@@ -22,6 +24,7 @@ from dp4sql.algebra.nodes import (
     walk_nodes,
 )
 from dp4sql.mechanisms.explain import report
+from dp4sql.mechanisms.measure import COUNT_STAR
 from dp4sql.mechanisms.stages import Plan, Price, Release, ScalarStage
 
 COUNTS: Final = frozenset({"count_star", "count", "count_distinct"})
@@ -63,11 +66,18 @@ class _Gathering:
         release = self._release(stage)
         assert release is not None
         found = [
-            int(report(m, self.cost.scales[stage, i]).half_width)
+            report(m, self.cost.scales[stage, i]).half_width
             for i, m in enumerate(release.measurements)
             if m.quantity.kind == "count"
         ]
-        return max(found, default=10)
+        return math.ceil(max(found) * self._thinner(release)) if found else 10
+
+    def _thinner(self, release: Release) -> Fraction:
+        """How much more noise there is once HAVING takes its share of epsilon for COUNT(*)."""
+        measured = [m for _, r in self.plan.releases() for m in r.measurements if m.private]
+        if not measured or any(m.quantity == COUNT_STAR for m in release.measurements):
+            return Fraction(1)
+        return Fraction(len(measured) + 1, len(measured))
 
     # ------------------------------------------------------------ sums
 

@@ -7,7 +7,7 @@ taken once. A measurement is an exact integer per bin, in `unit`s, to which inte
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -37,7 +37,7 @@ MeasurementKind = Literal[
 FINEST_SHARE: Final = 10_000
 WIDEST: Final = 10**300
 """Beyond it a range has no width in double precision."""
-MOST_STEPS: Final = LIMIT // 4
+MOST_STEPS: Final = LIMIT // 2
 CHOICES: Final = frozenset({"min", "max", "quantile_cont", "quantile_disc"})
 """Aggregates that choose a value."""
 
@@ -227,12 +227,14 @@ def step_of(type: Type, low: Fraction, high: Fraction) -> Fraction:
 
 
 def coarser(extent: Fraction, rows: int, *, squared: bool) -> int:
-    """By what power of ten steps must be longer for a sum of so many to stay within 64 bits, noise and all."""
+    """How many times as long steps must be for a sum of so many to stay within 64 bits: 1, 2, 5, 10 and so on."""
     most = Fraction(MOST_STEPS, rows)
-    factor = 1
-    while (extent / factor) ** (2 if squared else 1) > most:
-        factor *= 10
-    return factor
+    power = 1
+    while True:
+        for factor in (power, 2 * power, 5 * power):
+            if (extent / factor) ** (2 if squared else 1) <= most:
+                return factor
+        power *= 10
 
 
 def middle(low: Fraction, high: Fraction, step: Fraction) -> Fraction:
@@ -261,7 +263,7 @@ class Column:
 
 
 def quantities(
-    aggs: Iterable[Agg],
+    aggs: Sequence[Agg],
     columns: Mapping[str, Fact],
     units: Mapping[str, Fraction],
     grids: Mapping[str, ranks.Grid],
@@ -273,11 +275,14 @@ def quantities(
     other values than numbers choose among. `centred`: SUMs to be put together from a centred sum and a count."""
     found: list[Quantity] = []
     built: list[Column] = []
+    spread = {agg.arg for agg in aggs if agg.function.startswith(("var", "stddev"))}
     for agg in aggs:
         indices = []
         with located(agg.at):
             _check_range(agg, columns, grids)
-        needed = _mean if agg.id in centred else partial(_needed, grids=grids)
+        squared = agg.arg in spread
+        mean = partial(_mean, squared=squared)
+        needed = mean if agg.id in centred else partial(_needed, grids=grids, squared=squared)
         for quantity in needed(agg, columns, units, rows):
             if quantity not in found:
                 found.append(quantity)
@@ -287,12 +292,17 @@ def quantities(
 
 
 def _mean(
-    agg: Agg, columns: Mapping[str, Fact], units: Mapping[str, Fraction], rows: int
+    agg: Agg,
+    columns: Mapping[str, Fact],
+    units: Mapping[str, Fraction],
+    rows: int,
+    *,
+    squared: bool,
 ) -> list[Quantity]:
     """A mean, or a sum: SUM(x) = SUM(x - c) + c COUNT(x)."""
     assert agg.arg is not None
     return [
-        total(agg.arg, columns, units.get(agg.arg), rows, centred=True),
+        total(agg.arg, columns, units.get(agg.arg), rows, centred=True, squared=squared),
         count(agg.arg, columns),
     ]
 
@@ -303,7 +313,10 @@ def _needed(
     units: Mapping[str, Fraction],
     rows: int,
     grids: Mapping[str, ranks.Grid],
+    *,
+    squared: bool,
 ) -> list[Quantity]:
+    """`squared`: a variance of the same values is asked for, too, and shares their sum."""
     match agg.function:
         case "count_star" | "count":
             return [count(agg.arg, columns)]
@@ -318,7 +331,7 @@ def _needed(
             unit = units.get(agg.arg)
             return [total(agg.arg, columns, unit, rows, centred=False, distinct=distinct)]
         case "avg":
-            return _mean(agg, columns, units, rows)
+            return _mean(agg, columns, units, rows, squared=squared)
         case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
             assert agg.arg is not None
             unit = units.get(agg.arg)

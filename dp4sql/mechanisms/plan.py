@@ -26,6 +26,7 @@ from dp4sql.algebra.nodes import (
     Select,
     Semi,
     Sort,
+    Values,
     columns,
     expressions,
     inputs,
@@ -34,7 +35,14 @@ from dp4sql.algebra.nodes import (
     with_inputs,
 )
 from dp4sql.algebra.types import Type
-from dp4sql.errors import Dp4sqlError, InternalError, Refused, Unsupported, located
+from dp4sql.errors import (
+    CardinalityViolation,
+    Dp4sqlError,
+    InternalError,
+    Refused,
+    Unsupported,
+    located,
+)
 from dp4sql.infer.derivation import Derivation
 from dp4sql.infer.derive import Deriver
 from dp4sql.infer.facts import Facts, uses
@@ -103,6 +111,11 @@ class Planner:
         return map_expressions(node, lambda expr: rewrite(expr, planned))
 
     def _scalar(self, expr: Scalar) -> Constant:
+        if _listed_rows(expr.query) > 1:
+            raise CardinalityViolation(
+                "more than one row returned by a subquery used as an expression",
+                hint="LIMIT 1 takes the first, MIN or MAX one of them.",
+            )
         final = self.split(self.resolve(expr.query), frozenset({expr.column}))
         check_lengths(final)
         self.stages.append(ScalarStage(final, expr.column, expr.type))
@@ -317,6 +330,13 @@ def map_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node:
             return replace(node, residual=change(residual))
         case _:
             return node
+
+
+def _listed_rows(node: Node) -> int:
+    """How many rows VALUES gives, as they are; 0 for what is not known before the answer."""
+    while isinstance(node, Project | Sort):
+        node = node.child
+    return len(node.rows) if isinstance(node, Values) else 0
 
 
 def _grouped(node: Distinct) -> Aggregate:

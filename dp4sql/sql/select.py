@@ -235,12 +235,26 @@ class SelectLowering:
     ) -> list[tuple[Expr, bool, bool]]:
         order = self.e.args.get("order")
         found = []
+        if order is not None and self._is_all(order, outputs):
+            (item,) = order.expressions
+            how = bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
+            return [(expr, *how) for _, expr, _ in outputs]
         for item in order.expressions if order is not None else ():
             expr = self._order_expr(item.this, outputs)
             if expr is None:
                 expr = fix(lowering.lower(item.this), item)
             found.append((expr, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
         return found
+
+    def _is_all(self, order: exp.Order, outputs: Sequence[tuple[str, Expr, exp.Expr]]) -> bool:
+        """ORDER BY ALL, by every output column, where none is called so."""
+        first = order.expressions[0].this
+        written = isinstance(first, exp.Column) and isinstance(first.this, exp.Identifier)
+        if len(order.expressions) > 1 or not written or first.args.get("table"):
+            return False
+        names = {c.name for r in self.scope.relations for c in r.columns}
+        free = "all" not in names | {name for name, _, _ in outputs}
+        return free and fold(first.this) == "all" and not first.this.args.get("quoted")
 
     def _order_expr(
         self, e: exp.Expr, outputs: Sequence[tuple[str, Expr, exp.Expr]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Final
 
 from sqlglot import exp
 
@@ -29,7 +30,7 @@ from dp4sql.algebra.types import (
     Kind,
     Type,
 )
-from dp4sql.errors import DatatypeMismatch, Unsupported
+from dp4sql.errors import DatatypeMismatch, InvalidParameter, Unsupported
 from dp4sql.sql.parse import position
 
 _RANK: tuple[Kind, ...] = ("smallint", "integer", "bigint", "numeric", "real", "double precision")
@@ -51,6 +52,11 @@ _NAMES = {
 }
 
 
+LONGEST: Final = 10_485_760
+MOST_DIGITS: Final = 1000
+"""What Postgres allows."""
+
+
 def sql_type(data: exp.DataType) -> Type:
     """The type that CAST names."""
     name = data.this.value if hasattr(data.this, "value") else str(data.this)
@@ -58,9 +64,17 @@ def sql_type(data: exp.DataType) -> Type:
     if name == "DECIMAL":
         if not sizes:
             return NUMERIC
-        return Type("numeric", precision=sizes[0], scale=sizes[1] if len(sizes) > 1 else 0)
+        scale = sizes[1] if len(sizes) > 1 else 0
+        _check_digits(sizes[0], scale, data)
+        return Type("numeric", precision=sizes[0], scale=scale)
     if name in ("VARCHAR", "CHAR", "BPCHAR"):
         kind: Kind = "character varying" if name == "VARCHAR" else "character"
+        if sizes and not 1 <= sizes[0] <= LONGEST:
+            raise InvalidParameter(
+                f"the length of a {kind} must be between 1 and {LONGEST}",
+                hint="text has no length.",
+                position=position(data),
+            )
         # CHAR without a length is of one character.
         return Type(kind, length=sizes[0] if sizes else 1 if name == "CHAR" else None)
     if name in _NAMES and not data.expressions:
@@ -71,6 +85,20 @@ def sql_type(data: exp.DataType) -> Type:
         "varchar, char, date, timestamp, timestamptz, interval, uuid.",
         position=position(data),
     )
+
+
+def _check_digits(precision: int, scale: int, at: exp.DataType) -> None:
+    if not 1 <= precision <= MOST_DIGITS:
+        raise InvalidParameter(
+            f"NUMERIC precision {precision} must be between 1 and {MOST_DIGITS}",
+            position=position(at),
+        )
+    if scale > min(precision, MAX_DIGITS - 1):
+        raise Unsupported(
+            f"numeric({precision}, {scale}) has more digits after the point than in all, or than {MAX_DIGITS - 1}",
+            hint="For instance numeric(18, 6).",
+            position=position(at),
+        )
 
 
 def widest(*types: Type) -> Type | None:

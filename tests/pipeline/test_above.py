@@ -93,6 +93,7 @@ QUERIES = {
     "deviations of groups": """SELECT major, (COUNT(*) - AVG(COUNT(*)) OVER ()) / STDDEV(COUNT(*)) OVER () AS z,
                                VAR_POP(COUNT(*)) OVER (ORDER BY major ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS v
                                FROM student GROUP BY major""",
+    "order by all": "SELECT COUNT(*) > 100 AS large, major FROM student GROUP BY ALL ORDER BY ALL DESC LIMIT 5",
     "a total below": """SELECT review, COUNT(*) AS n FROM enrollment WHERE grade > 50 GROUP BY review
                         UNION ALL SELECT NULL, COUNT(*) FROM student""",
     "means of different values": "SELECT AVG(DISTINCT grade) AS g, AVG(DISTINCT amount) FILTER (WHERE grade > 95) AS a "
