@@ -74,8 +74,8 @@ def run(args: argparse.Namespace) -> int:
     out.write_text(text, encoding="utf-8")
     dp4sql.load_policy(out)
     print(f"{out}: a draft that loads. Now decide on each line marked measured-from-data, then:")
-    # A URL may hold a password.
-    url = args.database if re.fullmatch(r"\w+:///[^?;]*", args.database) else "URL"
+    secret = re.search(r"://[^/@]*:[^/@]*@|[?;&]", args.database)
+    url = "URL" if secret else args.database
     print(f"  dp4sql check --policy {out} --database {shlex.quote(url)}")
     return 0
 
