@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dp4sql.backends.duckdb import WORKERS
 from dp4sql.pipeline import MAYBE_CHARGED, Pipeline
 from dp4sql.settings import Settings
 
@@ -118,17 +119,23 @@ def test_reads_of_a_crowd_leave_room_for_what_was_answered_before(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every thread of the engine reads; a repeat reads nothing, and waits for none of them."""
-    read = pipeline.backend.read  # type: ignore[attr-defined]
+    read, begun = pipeline.backend.read, threading.Semaphore(0)  # type: ignore[attr-defined]
+
+    def slowly(cursor: Any, _: str) -> Any:
+        begun.release()
+        return read(cursor, SLOW)
 
     async def crowd() -> int:
         await pipeline.query(COUNT)
-        monkeypatch.setattr(pipeline.backend, "read", lambda cursor, _: read(cursor, SLOW))
+        monkeypatch.setattr(pipeline.backend, "read", slowly)
         slow = [
-            asyncio.create_task(pipeline.query(f"{COUNT} WHERE gpa > {i}", settings=Settings()))
-            for i in range(4)
+            asyncio.create_task(pipeline.query(f"{COUNT} WHERE uid > {i}", settings=Settings()))
+            for i in range(WORKERS)
         ]
-        await asyncio.sleep(0.2)
+        for _ in slow:
+            assert await asyncio.to_thread(begun.acquire, timeout=PATIENCE)
         repeat = await asyncio.wait_for(pipeline.query(COUNT), PATIENCE)
+        assert not any(task.done() for task in slow)
         for task in slow:
             task.cancel()
         await asyncio.gather(*slow, return_exceptions=True)
