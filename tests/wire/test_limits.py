@@ -224,7 +224,7 @@ def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
 
 
 def test_who_sends_byte_after_byte_runs_out_of_time(hurried: Proxy) -> None:
-    packet = startup(user="ann", database=DATABASE, application_name="x" * 100)
+    packet = startup(user="ann", database=DATABASE, application_name="x" * 2000)
     with Raw(hurried.port) as slow, pytest.raises(OSError):
         _dribble(slow, packet)
 
