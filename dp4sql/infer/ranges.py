@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -182,7 +182,7 @@ def range_of(expr: Expr, columns: Columns) -> Range:
             return ANY if point is None else (point, point)
         case Case(whens, default):
             branches = [then for _, then in whens] + [default]
-            return hull_of(branches, columns)
+            return hull_of(branches, [range_of(branch, columns) for branch in branches])
         case Cast(arg, type):
             return cast_range(range_of(arg, columns), arg.type, type)
         case Call(op, args, type):
@@ -191,14 +191,14 @@ def range_of(expr: Expr, columns: Columns) -> Range:
             return ANY
 
 
-def hull_of(branches: list[Expr], columns: Columns) -> Range:
+def hull_of(branches: Sequence[Expr], ranges: Sequence[Range]) -> Range:
     """NULL branches add nothing."""
-    ranges = [
-        range_of(branch, columns)
-        for branch in branches
+    found = [
+        range
+        for branch, range in zip(branches, ranges, strict=True)
         if not (isinstance(branch, Lit) and branch.value is None)
     ]
-    return hull(*ranges) if ranges else ANY
+    return hull(*found) if found else ANY
 
 
 def cast_range(a: Range, source: Type, target: Type) -> Range:
@@ -255,13 +255,13 @@ def call_range(op: str, args: tuple[Expr, ...], type: Type, columns: Columns) ->
         case "sqrt" | "ln" | "log10" | "exp":
             return rising_range(op, ranges[0])
         case "coalesce":
-            return hull_of(list(args), columns)
+            return hull_of(args, ranges)
         case "nullif":
             return ranges[0]
         case "least" | "greatest":
             return extreme_range(op, args, ranges, columns)
         case "held in":
-            return hull_of(list(args[1:]), columns)
+            return hull_of(args[1:], ranges[1:])
         case "extract_year":
             return year_range(ranges[0])
         case "extract_isoyear":

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from dp4sql.algebra.bounds import Bound, least, plus
+from dp4sql.errors import TooComplex
 
 TermKind: TypeAlias = Literal["Del", "Add", "Rep", "Opt"]
 Attrs: TypeAlias = frozenset[str]
@@ -63,6 +64,7 @@ class Term:
 
 
 Terms: TypeAlias = tuple[Term, ...]
+MOST_TERMS: Final = 4096
 
 
 def touched(term: Term, columns: Attrs) -> Bound:
@@ -75,8 +77,14 @@ def touched(term: Term, columns: Attrs) -> Bound:
 
 
 def tidy(terms: Iterable[Term]) -> Terms:
-    """Without the terms that say nothing: no slots, or rows that stay equal."""
-    return tuple(t for t in terms if t.n != 0 and not (t.kind == "Rep" and not t.attrs))
+    """Without the terms that say nothing: no slots, or rows that stay equal. An outer join may double them."""
+    found = tuple(t for t in terms if t.n != 0 and not (t.kind == "Rep" and not t.attrs))
+    if len(found) > MOST_TERMS:
+        raise TooComplex(
+            "the statement joins too many tables for its bounds to be worked out",
+            hint="Leave out what is not asked for; joins from a foreign key to its key cost nothing.",
+        )
+    return found
 
 
 def total(terms: Iterable[Term]) -> Bound:

@@ -162,6 +162,8 @@ DOUBLED = "c0 as (select uid from student)" + "".join(
         "select " + ", ".join(f"sum(uid + {i})" for i in range(501)) + " from student",
         "select count(*) from (" + " union all ".join(["select 1 from student"] * 500) + ") u",
         "select count(*) from student where " + " and ".join(["uid > 1"] * 2000),
+        "select count(*) from student s"
+        + "".join(f" left join enrollment e{i} on e{i}.uid = s.uid" for i in range(60)),
         "with "
         + ", ".join(f"c{i} as (select * from student)" for i in range(3000))
         + " select count(*) from c2999",
@@ -171,6 +173,13 @@ DOUBLED = "c0 as (select uid from student)" + "".join(
 def test_what_is_too_much_to_plan_is_an_error_and_no_more(raw: Raw, sql: str) -> None:
     assert ask(raw, sql) == "54001"
     assert answers(raw)
+
+
+def test_what_is_nested_is_planned_once(raw: Raw) -> None:
+    """Looked at twice at each level, it would take 2^60 steps."""
+    nested = "coalesce(" * 60 + "grade" + ", 1)" * 60
+    raw.send(query(f"explain select sum({nested}), max({nested}) from enrollment"))
+    assert "D" in raw.kinds()
 
 
 @pytest.mark.parametrize("sets", ["cube", "rollup(major), cube", "grouping sets ((), rollup"])
