@@ -124,10 +124,11 @@ class DuckDBBackend:
             return _collected(cursor)
         except duckdb.InterruptException:
             raise query_canceled() from None
-        except duckdb.InternalException as error:
-            log.error("DuckDB's optimizer failed: %s\n%s", error, sql)
-            raise (query_failed() if cursor is self._plain else Unplanned) from None
         except duckdb.Error as error:
+            # The optimizer may fail by its own faults, or by what it computes of the least and greatest values.
+            if cursor is not self._plain and not isinstance(error, duckdb.OutOfMemoryException):
+                log.warning("run anew without DuckDB's optimizer: %s\n%s", error, sql)
+                raise Unplanned from None
             log.error("query failed: %s\n%s", error, sql)
             raise query_failed() from None
 

@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 import pytest
 
+import dp4sql
 from dp4sql.backends import open_backend
 from dp4sql.backends.duckdb import DuckDBBackend, Scratch, Table
 from dp4sql.errors import EngineError, InternalError, InvalidParameter
@@ -70,6 +71,31 @@ def test_no_error_of_the_optimizer_tells_of_stored_values(
     found = run(backend.fetch(sql, ())).open_columns()
     run(backend.close())
     assert [list(column) for column in found] == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("day", "count"), [("2020-01-01", 1), ("-infinity", 1), ("5877642-06-25 (BC)", 0)]
+)
+def test_no_value_that_the_optimizer_computes_with_makes_it_fail(
+    day: str, count: int, run: Run, tmp_path: Path
+) -> None:
+    """It cuts the least day of a column to its week, whatever CASE the statement has for days so early, which
+    become the last."""
+    file = tmp_path / "days.duckdb"
+    with duckdb.connect(str(file)) as engine:
+        engine.execute("CREATE TABLE p (id INTEGER, d DATE)")
+        engine.execute("INSERT INTO p VALUES (1, ?::DATE)", [day])
+    policy = {
+        "dp4sql": 1,
+        "tables": {"p": {"key": ["id"], "columns": {"id": "integer", "d": "date"}}},
+        "policies": {"a": {"entity": "p", "epsilon": 1, "labels": {"p": "del"}}},
+    }
+    sql = "SELECT COUNT(*) FROM p WHERE DATE_TRUNC('week', d) < DATE '2021-01-01'"
+    (read,) = dp4sql.explain(policy, sql).reads
+    backend = DuckDBBackend(file)
+    found = run(backend.fetch(read, ())).open_columns()
+    run(backend.close())
+    assert [list(column) for column in found] == [[count]]
 
 
 def test_python_variables_are_no_tables(run: Run, tmp_path: Path) -> None:
