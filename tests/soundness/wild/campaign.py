@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 
 from .channel import Noiseless, taken_out
 from .engines import Place, Switch, inserts, places
+from .expressions import CONSTANTS, SHORT
 from .oracle import Compared, Reader, agreed, compared, reader
 from .queries import random_statement
 from .values import Engine
@@ -118,6 +119,8 @@ async def _run(campaign: Campaign, found: Sequence[Place], going: Going) -> Tall
 class Neighbours:
     """Pairs of databases in one engine."""
 
+    constants = CONSTANTS
+
     def __init__(self, draws: Draws, one: Reader, found: list[Place], shrinking: bool) -> None:
         self.draws, self.one, self.found, self.shrinking = draws, one, found, shrinking
         self.pairs: list[Pair] = [draws.pair() for _ in range(LOADED)]
@@ -156,6 +159,8 @@ class Neighbours:
 class Engines:
     """The same database in two engines."""
 
+    constants = SHORT
+
     def __init__(
         self,
         draws: Draws,
@@ -189,7 +194,7 @@ class Campaign:
         while going(self.tally):
             if self.tally.tried % ASKED == ASKED - 1:
                 self.of.load(self.rng.randrange(LOADED))
-            await self._ask(random_statement(self.rng))
+            await self._ask(random_statement(self.rng, self.of.constants))
         self.tally.seconds = time.process_time() - started
         return self.tally
 

@@ -53,8 +53,9 @@ class DuckDBPlace:
             self._connection.execute(setting)
 
     def load(self, database: Database) -> None:
+        """Tables are made anew, for what DuckDB knows of their extremes outlives the rows."""
         with self._connection.cursor() as cursor:
-            cursor.execute(";".join(inserts(database)))
+            cursor.execute(";".join((*definitions("duckdb"), *inserts(database))))
 
     def drop(self) -> None:
         pass
@@ -95,7 +96,8 @@ def definitions(engine: Engine) -> Iterator[str]:
         types = ", ".join(
             f'"{c.name}" {c.definition(engine)}{"" if c.nullable else " NOT NULL"}' for c in columns
         )
-        yield f"CREATE TABLE {name} ({types})"
+        word = "CREATE OR REPLACE" if engine == "duckdb" else "CREATE"
+        yield f"{word} TABLE {name} ({types})"
 
 
 def inserts(database: Database) -> Iterator[str]:

@@ -40,12 +40,14 @@ TEXTS = {
     "w": ("kind", "label"),
 }
 TIMES = {"p": ("d", "t", "tz"), "w": ("day",)}
-#: Long ones have more digits than any type of an engine.
+SHORT = ("0", "1", "3", "-1", "0.5", "1.5", "150", "2147483648", "9223372036854775807")
 CONSTANTS = (
-    *("0", "1", "3", "-1", "0.5", "1.5", "150", "2147483648", "9223372036854775807", "1e-40", "1e300"),
-    *("99999999999999999999999999999999999999", "0.00000000000000000000000000000000000001"),
-    *("12345678901234567890.1234567890123456789", "1.00000000000000000000000000000001"),
-)  # fmt: skip
+    *SHORT,
+    *("1e-40", "1e300", "99999999999999999999999999999999999999"),
+    *("0.00000000000000000000000000000000000001", "1.00000000000000000000000000000001"),
+    "12345678901234567890.1234567890123456789",
+)
+"""Long ones have more digits than any exact type of DuckDB, which compares them in double precision."""
 LITERALS = (
     "'a'",
     "''",
@@ -95,8 +97,8 @@ PATTERNS = ("'^a'", "'a+b?$'", "'(a|á)*'", "'[a-z]{1,3}'", "'.*'")  # fmt: skip
 class Expressions:
     """`depth` bounds how far they are nested."""
 
-    def __init__(self, rng: Random) -> None:
-        self.rng = rng
+    def __init__(self, rng: Random, constants: Sequence[str] = CONSTANTS) -> None:
+        self.rng, self.constants = rng, constants
         self._fresh = 0
 
     def one(self, of: Sequence[str]) -> str:
@@ -124,7 +126,7 @@ class Expressions:
             lambda: f"{a} * (1 - {b})",
             lambda: f"{a} * (1 + {b}) * (2 - {b})",
             lambda: f"{a} + {b}",
-            lambda: f"{a} {self.one('+-*')} {self.one(CONSTANTS)}",
+            lambda: f"{a} {self.one('+-*')} {self.one(self.constants)}",
             lambda: f"{a} / {self.one(('2', '4.0', '3', b))}",
             lambda: f"{a} % {self.one(('3', b))}",
             lambda: f"- {a}",
@@ -248,9 +250,9 @@ class Expressions:
     def _compared(self, scope: Scope, depth: int) -> str:
         a, b = self.number(scope, depth), self.number(scope, depth)
         return self.drawn(
-            lambda: f"{a} {self.one(('>', '<', '=', '>=', '<>'))} {self.one(CONSTANTS)}",
+            lambda: f"{a} {self.one(('>', '<', '=', '>=', '<>'))} {self.one(self.constants)}",
             lambda: f"{a} {self.one(('>', '<', '='))} {b}",
-            lambda: f"{a} BETWEEN {self.one(CONSTANTS)} AND {self.one(CONSTANTS)}",
+            lambda: f"{a} BETWEEN {self.one(self.constants)} AND {self.one(self.constants)}",
             lambda: f"{a} IS {self.one(('', 'NOT '))}NULL",
             lambda: f"{a} IS DISTINCT FROM {b}",
             lambda: f"({a}, {b}) < (2, 3)",
@@ -276,7 +278,7 @@ class Expressions:
 
     def _listed(self, scope: Scope, depth: int) -> str:
         a = self.number(scope, depth)
-        long = ", ".join(self.rng.sample(CONSTANTS, 3))
+        long = ", ".join(self.rng.sample(self.constants, 3))
         flags = [s["b"] for s in scope if s.table == "p"]
         return self.drawn(
             lambda: f"{a} {self.one(('', 'NOT '))}IN ({long})",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from .aggregates import Aggregates
-from .expressions import CONSTANTS, NUMBERS, Scope, Source
+from .expressions import CONSTANTS, NUMBERS, SHORT, Scope, Source
 
 #: Names that dp4sql gives itself, that others take for two names, or that are words of SQL.
 NAMES = (
@@ -27,15 +27,15 @@ WINDOWED = (
 )
 
 
-def random_statement(rng: Random) -> str:
-    return Statements(rng).statement()
+def random_statement(rng: Random, constants: Sequence[str] = CONSTANTS) -> str:
+    return Statements(rng, constants).statement()
 
 
 class Statements(Aggregates):
     """Each SELECT takes its aliases from NAMES, which clash as often as not."""
 
-    def __init__(self, rng: Random) -> None:
-        super().__init__(rng)
+    def __init__(self, rng: Random, constants: Sequence[str]) -> None:
+        super().__init__(rng, constants)
         self._names = iter(rng.sample(NAMES, len(NAMES)))
 
     def statement(self) -> str:
@@ -248,7 +248,7 @@ class Statements(Aggregates):
 
     def _answers_combined(self) -> str:
         word = self.one(("UNION ALL", "UNION", "EXCEPT", "INTERSECT"))
-        return f"SELECT COUNT(*) AS n FROM p {word} SELECT {self.one(CONSTANTS[:4])} {word} SELECT COUNT(*) FROM v"
+        return f"SELECT COUNT(*) AS n FROM p {word} SELECT {self.one(SHORT[:4])} {word} SELECT COUNT(*) FROM v"
 
     def _with(self) -> str:
         inner, keys, (a, *_) = self._select(keyed=True)
