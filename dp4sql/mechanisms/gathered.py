@@ -62,13 +62,15 @@ class _Gathering:
         return release is not None and release.bins is not None
 
     def _least(self, stage: int) -> int:
-        """A noisy count beyond this is seldom one of no rows."""
+        """A noisy count beyond this is seldom one of no rows: one that the groups have, or that of a mean."""
         release = self._release(stage)
         assert release is not None
+        counts = [i for i, m in enumerate(release.measurements) if m.quantity.kind == "count"]
+        asked = {i for c in release.built if c.agg.function in COUNTS for i in c.measurements}
         found = [
-            report(m, self.cost.scales[stage, i]).half_width
-            for i, m in enumerate(release.measurements)
-            if m.quantity.kind == "count"
+            report(release.measurements[i], self.cost.scales[stage, i]).half_width
+            for i in counts
+            if i in asked or not asked.intersection(counts)
         ]
         return math.ceil(max(found) * self._thinner(release)) if found else 10
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from dp4sql.errors import InvalidParameter
+from dp4sql.mechanisms.apportion import apportioned
 from dp4sql.mechanisms.lineage import Output
 from dp4sql.mechanisms.stages import Plan, Release
 from dp4sql.settings import Split
@@ -13,10 +14,11 @@ from dp4sql.sql.parse import nearest
 
 
 def weights(
-    plan: Plan, outputs: Sequence[Output], split: Split
+    plan: Plan, outputs: Sequence[Output], split: Split, epsilons: Mapping[str, Fraction]
 ) -> Mapping[tuple[int, int], Fraction]:
     """The weight of each measurement (stage, index): the largest of the columns that it goes into, and 1
-    where the session names none of them. A query that measures nothing has nothing to split."""
+    where the session names none of them, times its weight among those of its column. A query that measures
+    nothing has nothing to split."""
     if not plan.releases():
         return {}
     given = {_index(outputs, key): weight for key, weight in split}
@@ -24,6 +26,8 @@ def weights(
     for i, output in enumerate(outputs):
         for key in _measured(plan, output):
             found[key] = max(found.get(key, Fraction(0)), given.get(i, Fraction(1)))
+    for key, part in apportioned(plan, epsilons).items():
+        found[key] = found.get(key, Fraction(1)) * part
     return found
 
 

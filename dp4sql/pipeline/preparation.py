@@ -139,8 +139,9 @@ def priced(prepared: Prepared, policies: PolicySet, settings: Settings, role: st
     if settings.target_error is not None:
         names = (policy.name for policy in policies.policies)
         return reaching(prepared.plan, settings.target_error, names)
-    shares = weights(prepared.plan, prepared.outputs, settings.split)
-    return price(prepared.plan, epsilons(policies, settings, role), shares)
+    allowed = epsilons(policies, settings, role)
+    shares = weights(prepared.plan, prepared.outputs, settings.split, allowed)
+    return price(prepared.plan, allowed, shares)
 
 
 def quoted(prepared: Prepared, policies: PolicySet, settings: Settings, role: str) -> Quote:

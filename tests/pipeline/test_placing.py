@@ -75,7 +75,7 @@ def remarks(sql: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("sql", "wanted"),
     [
-        (f"{MEANS}) t", f"{BINS}; HAVING COUNT(*) > 108 there leaves such bins out"),
+        (f"{MEANS}) t", f"{BINS}; HAVING COUNT(*) > 132 there leaves such bins out"),
         (
             f"{MEANS} HAVING COUNT(*) > 5) t",
             f"{BINS}; HAVING COUNT(*) > 108 there leaves such bins out",

@@ -63,8 +63,18 @@ def test_every_number_that_a_setting_takes_is_shown(text: str) -> None:
 # ---------------------------------------------------------------- split
 
 
-def test_shares_are_equal_by_default(pipeline: Pipeline) -> None:
-    assert set(losses(pipeline, GRADES).values()) == {Fraction(1, 4)}
+MEAN = {
+    "SUM(enrollment.review - 3)": Fraction(118, 100),
+    "COUNT(enrollment.review)": Fraction(82, 100),
+}
+"""How the measurements of the mean in GRADES weigh."""
+
+
+def test_shares_are_one_for_each_measurement_by_default(pipeline: Pipeline) -> None:
+    assert losses(pipeline, GRADES) == {
+        "COUNT(*)": Fraction(1, 4),
+        "SUM(enrollment.grade)": Fraction(1, 4),
+    } | {name: weight / 4 for name, weight in MEAN.items()}
 
 
 def test_a_split_weighs_columns_and_leaves_the_charge(pipeline: Pipeline) -> None:
@@ -72,9 +82,7 @@ def test_a_split_weighs_columns_and_leaves_the_charge(pipeline: Pipeline) -> Non
     assert found == {
         "COUNT(*)": Fraction(1, 8),
         "SUM(enrollment.grade)": Fraction(5, 8),
-        "SUM(enrollment.review - 3)": Fraction(1, 8),
-        "COUNT(enrollment.review)": Fraction(1, 8),
-    }
+    } | {name: weight / 8 for name, weight in MEAN.items()}
     answer(pipeline, GRADES, split="total: 5")
     assert spent(pipeline) == 1
 
