@@ -41,8 +41,14 @@ FOOT = """
   can; *prepared*: one statement, several executions; *error*: an error, its place, and going on after
   it; *thousand*: 1,000 queries on one connection; *cursor*: fetching in parts, on either side.
 * *cancel*: a cancel request, by the driver's own means; pg8000 has none and gets a `statement_timeout`.
-* pandas asks through SQLAlchemy, whose checks are not repeated; pg_dump asks nothing but the schema.
+* pandas asks through SQLAlchemy; pg_dump asks nothing but the schema.
 * *other* counts what only some clients have: pipelines, pools, async interfaces, `\\gdesc`.
+
+Tried by hand, the same statements against a Postgres beside it: psql 18, ADBC, connectorx, polars, ibis, dbt,
+SQLModel, peewee, Django, aiopg, postgres.js, Knex, Sequelize, TypeORM, pg-cursor, pg-query-stream and
+pg-native, DBD::Pg (Perl), PDO and pgsql (PHP), pg (Ruby), psqlODBC with cursors and without. They connect, prepare,
+fetch in parts, introspect, copy, cancel and recover alike. What does not work writes: views and tables that dbt builds,
+and the view that ibis makes for `.sql()`.
 
 What a client meets here and not on a Postgres, on purpose:
 
