@@ -79,7 +79,7 @@ def test_parameters(engine: sa.Engine, kind: str) -> None:
 def test_thousand(engine: sa.Engine) -> None:
     one = sa.text("SELECT CAST(:i AS int) AS i")
     with engine.connect() as client:
-        found = [pd.read_sql(one, client, params={"i": i})["i"][0] for i in range(1000)]
+        found = [pd.read_sql_query(one, client, params={"i": i})["i"][0] for i in range(1000)]
     assert found == list(range(1000))
 
 
