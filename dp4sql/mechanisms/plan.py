@@ -29,6 +29,7 @@ from dp4sql.algebra.nodes import (
     Values,
     columns,
     expressions,
+    ids,
     inputs,
     needed,
     walk_nodes,
@@ -72,6 +73,7 @@ from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.lower import Statement
 from dp4sql.sql.render import Renderer
+from dp4sql.sql.ties import settled
 
 NONE: Final[frozenset[str]] = frozenset()
 MOST_ROWS: Final = 10**8
@@ -141,14 +143,14 @@ class Planner:
         if not any(isinstance(part, Scan) for part in walk_nodes(node)):
             return node
         if self.is_public(node):
-            return self._stage(PublicRead(node, columns(node)))
+            return self._stage(PublicRead(in_order(self.policies, node), columns(node)))
         if isinstance(node, Aggregate):
             return self._release_or_descend(node)
         if _no_aggregate(node) and not _has_fetched(node):
             seen = tuple((id, Col(id, type)) for id, type in columns(node) if id in used)
             public = Project(node, seen)
             if seen and self.is_public(public):
-                return self._stage(PublicRead(public, columns(public)))
+                return self._stage(PublicRead(in_order(self.policies, public), columns(public)))
             if isinstance(node, Distinct):
                 return self.split(_grouped(node), used)
             if isinstance(node, Scan | Project | Select):
@@ -318,6 +320,14 @@ class Planner:
         rows = self.facts.freq(node.child, keys) if quantity.rank is not None else None
         most = int(rows) if rows is not None and finite(rows) else None
         return Measurement(quantity, bounds, squares, rules, self._concentrated, most)
+
+
+def in_order(policies: PolicySet, node: Node) -> Node:
+    """Public rows, those of a partly private table in an order that nothing private decides."""
+    tables = [part.table for part in walk_nodes(node) if isinstance(part, Scan)]
+    if all(policies.public_columns(t.name) == frozenset(t.columns) for t in tables):
+        return node
+    return settled(node, ids(node))
 
 
 def map_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node:

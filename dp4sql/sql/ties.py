@@ -1,8 +1,9 @@
-"""Which of equal rows LIMIT and windows take.
+"""Which of equal rows LIMIT and windows take, and in which order rows are shown.
 
 An engine may take any, another one each time, as its plan or its threads have it. A bound counts on one view of the
 public rows, so where these are stored rows all their columns decide in the end. Rows that are equal in all of
-them are the same whichever is taken.
+them are the same whichever is taken. Public columns of a partly private table are shown in an order of their own,
+too: rows may be stored by what is private of them.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from dp4sql.algebra.expr import Col, Expr, Over, rewrite
-from dp4sql.algebra.nodes import Limit, Node, Project, Scan, Sort, columns, walk_nodes
+from dp4sql.algebra.expr import Col, Expr, Over, reads, rewrite
+from dp4sql.algebra.nodes import Limit, Node, Project, Scan, Sort, columns, ids, walk_nodes
 from dp4sql.errors import Unsupported
 
 _PLACES: Final = frozenset({"row_number", "ntile", "lag", "lead"})
@@ -26,9 +27,37 @@ def limited(node: Limit) -> Limit:
     child, keys = (
         (node.child.child, node.child.keys) if isinstance(node.child, Sort) else (node.child, ())
     )
+    return replace(node, child=_by_all(child, keys, ids(child)))
+
+
+def settled(node: Node, used: frozenset[str]) -> Node:
+    """`node` with an order that its columns `used` decide alone, where its own leaves one open."""
+    match node:
+        case Project(child, outputs) if _is_sorted(child):
+            read = frozenset().union(*(reads(expr) for id, expr in outputs if id in used))
+            return replace(node, child=settled(child, read))
+        case Limit(child) if _is_sorted(child):
+            return replace(node, child=settled(child, used))
+        case Limit(child):
+            return replace(node, child=_by_all(child, (), used))
+        case Sort(child, keys):
+            return _by_all(child, keys, used)
+        case _:
+            return _by_all(node, (), used)
+
+
+def _is_sorted(node: Node) -> bool:
+    while isinstance(node, Project | Limit):
+        node = node.child
+    return isinstance(node, Sort)
+
+
+def _by_all(child: Node, keys: tuple[tuple[str, bool, bool], ...], used: frozenset[str]) -> Node:
     known = {id for id, *_ in keys}
-    rest = tuple((id, False, False) for id, _ in columns(child) if id not in known)
-    return replace(node, child=Sort(child, (*keys, *rest)))
+    if isinstance(child, Project):
+        known |= {id for id, expr in child.outputs if not reads(expr)}
+    rest = tuple((id, False, False) for id, _ in columns(child) if id in used - known)
+    return Sort(child, (*keys, *rest)) if keys or rest else child
 
 
 def windowed(node: Project) -> Project:

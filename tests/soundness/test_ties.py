@@ -70,3 +70,44 @@ def test_one_of_many_peers_is_refused() -> None:
     view = "SELECT NTH_VALUE(kind, 2) OVER (ORDER BY label) AS kind FROM w"
     with pytest.raises(Unsupported, match="several rows that may be equal"):
         dp4sql.explain(POLICY, f"SELECT COUNT(*) FROM t JOIN ({view}) v ON t.kind = v.kind")
+
+
+PARTLY = dp4sql.load_policy(
+    {
+        "dp4sql": 1,
+        "tables": {
+            "w": {
+                "key": ["kind"],
+                "rows": 10,
+                "columns": {"kind": "integer", "label": "text", "pay": "integer"},
+            },
+        },
+        "policies": {"p": {"entity": "w", "epsilon": 1, "labels": {"w": {"rep": ["pay"]}}}},
+    }
+)
+SHOWN = [
+    "SELECT kind FROM w",
+    "SELECT label, kind FROM w ORDER BY label",
+    "SELECT kind FROM w ORDER BY label DESC",
+    "SELECT kind FROM w LIMIT 3",
+    "SELECT kind, 1 FROM w ORDER BY label OFFSET 2",
+    "SELECT DISTINCT label FROM w",
+    "SELECT kind FROM (SELECT kind, label FROM w ORDER BY label) a",
+    "SELECT a.kind, b.kind FROM w a JOIN w b ON a.label = b.label",
+    "SELECT kind FROM w UNION ALL SELECT kind + 1 FROM w",
+    "SELECT label, COUNT(*) FROM w GROUP BY label",
+]
+
+
+@pytest.mark.parametrize("sql", SHOWN)
+def test_public_columns_come_in_no_order_of_private_ones(sql: str) -> None:
+    """Tables are stored by pay as often as not: the order of their rows is that of what is private."""
+    (read,) = dp4sql.explain(PARTLY, sql).reads
+    found = []
+    for rows in (TIED, TIED[::-1], TIED[5:] + TIED[:5]):
+        with duckdb.connect() as connection:
+            connection.execute("CREATE TABLE w (kind INTEGER, label VARCHAR, pay INTEGER)")
+            connection.executemany("INSERT INTO w VALUES (?, ?, 0)", rows)
+            found.append(connection.execute(read).fetchall())
+    assert found[0]
+    assert found[1:] == found[:1] * 2

@@ -15,7 +15,7 @@ from dp4sql.errors import Dp4sqlError, InvalidParameter, Refused
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.calls import Environment
 from dp4sql.mechanisms.fitting import fit
-from dp4sql.mechanisms.plan import Planner
+from dp4sql.mechanisms.plan import Planner, in_order
 from dp4sql.policy.certify import Slot, SlotValue, Template
 from dp4sql.policy.labels import PolicySet
 from dp4sql.policy.types import domain_value
@@ -74,7 +74,7 @@ def _view(policies: PolicySet, query: str) -> Source:
     names = [c.name for c in found.columns] if len(found.columns) > 1 else [""]
     fields = dict(zip(names, (c.type for c in found.columns), strict=True))
     outputs = tuple((c.id, f"c{i}") for i, c in enumerate(found.columns))
-    return Source(fields, view=(found.node, outputs))
+    return Source(fields, view=(in_order(policies, found.node), outputs))
 
 
 def _bound_value(name: str, type: Type, bound: Any) -> Value:
