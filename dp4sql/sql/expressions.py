@@ -47,6 +47,7 @@ from dp4sql.sql.operators import (
     castable,
     fold,
     negated,
+    whole,
 )
 from dp4sql.sql.parse import position
 from dp4sql.sql.patterns import escaped, match
@@ -142,7 +143,9 @@ class Expressions:
     def _negative(self, e: exp.Neg) -> Expr:
         arg = self.lower(e.this)
         if isinstance(arg, Lit) and isinstance(arg.value, (int, Decimal)) and arg.type != BOOLEAN:
-            return Lit(-arg.value, arg.type)
+            if isinstance(arg.value, int):
+                return whole(-arg.value, arg.type)
+            return Lit(arg.value.copy_negate(), arg.type)
         if isinstance(arg, Lit) and arg.type == INTERVAL:
             return folded("*", arg, Lit(-1, INTEGER)) or arg
         self.need(is_number(arg.type), f"operator does not exist: - {arg.type.kind}", e)

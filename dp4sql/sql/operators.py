@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Final
 
 from sqlglot import exp
 
 from dp4sql.algebra.expr import Call, Expr, Lit
-from dp4sql.algebra.types import BOOLEAN, TEXTS, TIMES, Type
-from dp4sql.errors import SyntaxError_, UndefinedFunction, Unsupported
+from dp4sql.algebra.types import BIGINT, BOOLEAN, LIMITS, TEXTS, TIMES, Type
+from dp4sql.errors import NumberOutOfRange, SyntaxError_, UndefinedFunction, Unsupported
+from dp4sql.sql.literals import MAX_EXPONENT, writable
 from dp4sql.sql.parse import nearest, position
 from dp4sql.sql.types import is_integer, is_number
 
@@ -93,9 +94,27 @@ def fold(op: str, left: Expr, right: Expr, result: Type) -> Expr | None:
         return None
     if not isinstance(a, (int, Decimal)) or not isinstance(b, (int, Decimal)):
         return None
-    x, y = Decimal(a), Decimal(b)
-    value = x + y if op == "+" else x - y if op == "-" else x * y
-    return Lit(int(value) if is_integer(result) else value, result)
+    value = _computed(op, Decimal(a), Decimal(b))
+    return whole(int(value), result) if is_integer(result) else Lit(value, result)
+
+
+def whole(value: int, type: Type) -> Lit:
+    """An integer constant, of a wider type where `type` has no room for it: an engine would fail on it, on some
+    only where rows come so far."""
+    for own in (type, BIGINT):
+        if -LIMITS[own.kind] <= value < LIMITS[own.kind]:
+            return Lit(value, own)
+    return Lit(Decimal(value), Type("numeric", None, 0))
+
+
+def _computed(op: str, x: Decimal, y: Decimal) -> Decimal:
+    """With all its digits."""
+    with localcontext(prec=4 * MAX_EXPONENT):
+        value = x + y if op == "+" else x - y if op == "-" else x * y
+    if len(value.as_tuple().digits) > 2 * MAX_EXPONENT:
+        raise NumberOutOfRange("value overflows numeric format")
+    writable(value)
+    return value
 
 
 REWRITES: Final[Mapping[type[exp.Expr], str]] = {

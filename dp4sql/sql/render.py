@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import Final, assert_never
 
-from dp4sql.algebra.digits import SUMMABLE, width
+from dp4sql.algebra.digits import MAX_DIGITS, SUMMABLE, width
 from dp4sql.algebra.expr import Col, Expr, Over, conjuncts, walk
 from dp4sql.algebra.nodes import (
     Agg,
@@ -32,10 +34,10 @@ from dp4sql.algebra.nodes import (
     argument,
     columns,
 )
-from dp4sql.algebra.types import DOUBLE, INTEGERS, Type
+from dp4sql.algebra.types import DOUBLE, INTEGERS, Type, Value
 from dp4sql.sql import ties
 from dp4sql.sql.dialects import Dialect
-from dp4sql.sql.numbers import finite
+from dp4sql.sql.numbers import SHORT, finite
 from dp4sql.sql.reduction import needed_groups
 from dp4sql.sql.scalars import Scalars, literal
 from dp4sql.sql.truncation import table_source
@@ -214,12 +216,11 @@ class Renderer:
         alias = self._alias()
         if not node.columns:
             return Block(f"(SELECT 1 AS one) AS {alias}", [], {})
-        rows = ", ".join(
-            "("
-            + ", ".join(self._cell(v, t) for v, (_, t) in zip(row, node.columns, strict=True))
-            + ")"
-            for row in node.rows
-        )
+        types = [
+            self._roomy(type, [row[i] for row in node.rows])
+            for i, (_, type) in enumerate(node.columns)
+        ]
+        rows = ", ".join("(" + ", ".join(map(self._cell, row, types)) + ")" for row in node.rows)
         names = [f"c{i}" for i in range(len(node.columns))]
         source = f"(VALUES {rows}) AS {alias}({', '.join(names)})"
         return Block(
@@ -230,6 +231,14 @@ class Renderer:
         alias = self._alias()
         text = self.dialect.series(node.first, node.last, node.type, node.step)
         return Block(f"({text}) AS {alias}", [], {node.id: f"{alias}.c0"})
+
+    def _roomy(self, type: Type, values: list[Value]) -> Type:
+        """The type of a column of constants: decimals of no size have a place in double precision, where no exact
+        type of the engine holds them all."""
+        if type.kind != "numeric" or type.precision is not None or self.dialect.name == "postgres":
+            return type
+        fits = all(_held(value, type.scale or 0) for value in values)
+        return type if fits and (type.scale or 0) <= SHORT else Type("double precision")
 
     def _cell(self, value: object, type: Type) -> str:
         return f"CAST({literal(value, type, self.dialect)} AS {self.dialect.type_name(type)})"
@@ -320,6 +329,14 @@ def _not_a_position(text: str) -> str:
     if text.isdigit():
         return f"CAST({text} AS BIGINT)"
     return f"COALESCE({text})" if _CONSTANT.fullmatch(text) else text
+
+
+def _held(value: Value, scale: int) -> bool:
+    """Whether an exact type of 38 digits, so many of them after the point, holds a constant."""
+    if not isinstance(value, int | Decimal):
+        return value is None
+    scaled: Fraction = Fraction(value) * 10**scale
+    return scaled.denominator == 1 and abs(scaled) < 10**MAX_DIGITS
 
 
 _CONSTANT: Final = re.compile(r"'(?:[^']|'')*'|\(-?[0-9.]+\)|TRUE|FALSE|NULL")

@@ -64,3 +64,17 @@ def test_answered_or_refused(sql: str) -> None:
                 engine.execute(read)
             answered += 1
     assert answered
+
+
+@pytest.mark.parametrize(
+    ("sum", "expected"),
+    [
+        (f"1.{'0' * 34}1 + 2.{'0' * 34}2", f"(3.{'0' * 34}3)"),
+        (f"-1.{'0' * 34}1 * 1", f"(-1.{'0' * 34}1)"),
+        (f"{2**31 - 1} + 1", f"{2**31}"),
+        (f"{2**62} * 2", f"({2**63}.)"),
+    ],
+)
+def test_constants_are_computed_with_all_digits(sum: str, expected: str) -> None:
+    (read,) = dp4sql.explain(POLICY, f"SELECT COUNT(*) FROM t WHERE f > {sum}").reads
+    assert expected in read
