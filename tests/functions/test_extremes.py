@@ -102,6 +102,17 @@ COUNTED = [
     *("EXTRACT(EPOCH FROM d::timestamp - (d + y)::timestamp)", "(d, d + y) OVERLAPS (d - y, INTERVAL '1 day')"),
 ]  # fmt: skip
 
+MONTHS = "generate_series(DATE '2000-01-01', DATE '2000-12-01', INTERVAL '1 month') AS s(m)"
+
+#: Keys that are computed for a join, of rows with any value; rows that find none are padded.
+SPINES = [
+    (MONTHS, "DATE_TRUNC('month', d) = s.m"),
+    (MONTHS, "d = s.m"),
+    ("generate_series(1, 12) AS s(m)", "EXTRACT(MONTH FROM d) = s.m"),
+    ("generate_series(1, 12) AS s(m)", "s.m = y + 1"),
+    ("generate_series(1, 12) AS s(m)", "s.m = ROUND(z)"),
+]
+
 QUERIES = (
     [f"SELECT SUM({e}), AVG({e}), VARIANCE({e}) FROM p" for e in SUMMED]
     + [f"SELECT SUM({e}), AVG({e}), COUNT(*) FROM p WHERE w <> 3" for e in HELD]
@@ -110,6 +121,10 @@ QUERIES = (
     + [f"SELECT COUNT({e}), COUNT(DISTINCT {e}) FROM p" for e in COUNTED]
     + [f"SELECT COUNT(*) FROM p WHERE {e} > 0" for e in SUMMED]
     + [f"SELECT SUM(v) FROM (SELECT {e} AS v FROM p WHERE x > 0) s" for e in SUMMED]
+    + [
+        f"SELECT m, COUNT(id), SUM(y), COUNT(*) FROM {s} LEFT JOIN p ON {on} GROUP BY m"
+        for s, on in SPINES
+    ]
 )
 
 Values = Callable[[str], list[tuple[Any, ...]]]
