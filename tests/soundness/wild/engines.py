@@ -162,8 +162,8 @@ def _plain(value: Any) -> Any:
         case datetime.datetime():
             return value.isoformat()
         case Decimal():
-            return f"{value.normalize():f}"
+            return f"{value.normalize():.14g}"
         case float():
-            return f"{value:.12g}"
+            return f"{value:.14g}"
         case _:
             return value

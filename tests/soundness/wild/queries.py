@@ -74,13 +74,13 @@ class Statements(Aggregates):
             (1, f"w {b} LEFT JOIN c {a} ON {a}.kind = {b}.kind", [Source(a, "c"), w]),
             (1, f"p {a} JOIN w {b} ON {p['g']} = {w['kind']}", [p, w]),
             (
-                1,
-                f'p JOIN (SELECT i.kind, i.n * 100 AS "p.k" FROM w i) {b} ON {b}.kind = p.g',
+                1.5,
+                f'(SELECT i.kind, i.n * 100 AS "p.k" FROM w i) {b} JOIN p ON {b}.kind = p.g',
                 [Source("p", "p"), Source(b, "q")],
             ),
             (
-                1,
-                f'w JOIN (SELECT i.g, i.k * 100 AS "w.n" FROM p i) {b} ON {b}.g = w.kind',
+                1.5,
+                f'(SELECT i.g, i.k * 100 AS "w.n" FROM p i) {b} JOIN w ON {b}.g = w.kind',
                 [Source("w", "w"), Source(b, "r")],
             ),
             (0.5, f"p {a} JOIN p {b} ON {p['k']} + 1 = {b}.s - 5", [p, Source(b, "p")]),
