@@ -124,8 +124,8 @@ class Pairs:
             self._count(present),
             total("x", a, x.text),
             total("y", b, y.text),
-            total("xx", _product(a, a), f"({x.text})^2"),
-            total("yy", _product(b, b), f"({y.text})^2"),
+            total("xx", _product(a, a), _square(x.text)),
+            total("yy", _product(b, b), _square(y.text)),
             total("xy", _product(first, second), f"{x.text} * {y.text}"),
         )
         return Call(op, sums, DOUBLE)
@@ -171,3 +171,7 @@ def _mean(op: str, sums: Callable[[str], Expr], side: Side) -> Expr:
 
 def _double(op: str, a: Expr, b: Expr) -> Expr:
     return Call(op, (a, b), DOUBLE)
+
+
+def _square(text: str) -> str:
+    return f"{text}^2" if text.isidentifier() else f"({text})^2"
