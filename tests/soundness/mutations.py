@@ -250,7 +250,6 @@ WILD: tuple[Mutation, ...] = (
     ),
     *_in(
         "dp4sql.mechanisms.factoring",
-        ("factoring: any column is a factor", "return id in few", "return True"),
         ("factoring: a factor is lost", "_times(left.factor, right.factor, expr)", "left.factor or right.factor"),
         ("factoring: sums are products", 'Call("*", (a, b)):\n            left', 'Call("*" | "+", (a, b)):\n            left'),
         oracle="both",
@@ -264,7 +263,6 @@ WILD: tuple[Mutation, ...] = (
     *_in(
         "dp4sql.backends.copied",
         ("COPY: NULL is an empty text", "None if size < 0 else read(", "read("),
-        ("COPY: what is no integer ends the rows", "return 0\n        self._flush()", "return len(self._rest) - 2\n        self._flush()"),
         oracle="both",
     ),
 )  # fmt: skip
