@@ -249,12 +249,6 @@ WILD: tuple[Mutation, ...] = (
         oracle="duckdb",
     ),
     *_in(
-        "dp4sql.mechanisms.factoring",
-        ("factoring: a factor is lost", "_times(left.factor, right.factor, expr)", "left.factor or right.factor"),
-        ("factoring: sums are products", 'Call("*", (a, b)):\n            left', 'Call("*" | "+", (a, b)):\n            left'),
-        oracle="both",
-    ),
-    *_in(
         "dp4sql.backends.copied",
         ("COPY: no number is negative", 'int.from_bytes(data, "big", signed=True)', 'int.from_bytes(data, "big")'),
         ("COPY: all days are Python's", "if abs(days) >= 2**31 - 1:", "if False:"),
