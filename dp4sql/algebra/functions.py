@@ -86,3 +86,6 @@ PARTS: Final[Mapping[str, tuple[int, int]]] = {
     "extract_quarter": (1, 4),
 }
 """Ranges of date parts, whatever the date."""
+
+SPREADS: Final = frozenset({"stddev_samp", "stddev_pop", "var_samp", "var_pop"})
+"""Window aggregates that square what they read."""

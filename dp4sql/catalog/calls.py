@@ -10,7 +10,7 @@ from typing import Final
 
 from dp4sql.catalog.own import SCHEMA, literal
 from dp4sql.mechanisms.functions import SIGNATURES
-from dp4sql.sql.calls import Parameter, Signature
+from dp4sql.sql.lower.calls import Parameter, Signature
 
 COMMENTS: Final = {
     "certify": "Which statements about the data are supported, each with a certificate. Charged.",

@@ -14,7 +14,7 @@ from dp4sql.errors import Dp4sqlError, Refused, Unsupported
 from dp4sql.policy.labels import PolicySet
 from dp4sql.remember import Remembered
 from dp4sql.sql.lexer import MAX_LENGTH, Statement
-from dp4sql.sql.names import fold
+from dp4sql.sql.lower.names import fold
 from dp4sql.sql.parse import position, tokenized, trees
 
 Route: TypeAlias = Literal["private", "catalog"]

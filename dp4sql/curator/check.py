@@ -17,7 +17,7 @@ from dp4sql.curator.rules import Rule, owned_rules, row_rules, set_rules
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn
 from dp4sql.sql.dialects import DIALECTS, Dialect
-from dp4sql.sql.truncation import table_source
+from dp4sql.sql.render.truncation import table_source
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from dp4sql.algebra.types import DATE, TIMES, TIMESTAMP, Type, Value
 from dp4sql.policy.labels import Policy
 from dp4sql.policy.lines import Where
 from dp4sql.sql.dialects import Dialect
-from dp4sql.sql.scalars import literal
+from dp4sql.sql.render.scalars import literal
 
 EPOCH = datetime.datetime(1970, 1, 1)
 

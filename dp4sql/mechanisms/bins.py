@@ -49,7 +49,7 @@ from dp4sql.mechanisms.values import (
     undone,
 )
 from dp4sql.policy.labels import PolicySet
-from dp4sql.sql.joins import assemble
+from dp4sql.sql.lower.joins import assemble
 
 
 @dataclass(frozen=True, slots=True)

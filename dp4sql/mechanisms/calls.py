@@ -17,8 +17,8 @@ from typing import Protocol, TypeAlias
 from dp4sql.algebra.types import Value
 from dp4sql.policy.labels import PolicySet
 from dp4sql.rows import OutputColumn, PrivateRows
-from dp4sql.sql.calls import Argument, Signature
 from dp4sql.sql.dialects import Dialect
+from dp4sql.sql.lower.calls import Argument, Signature
 
 Rows: TypeAlias = list[tuple[Value, ...]]
 Arguments: TypeAlias = Mapping[str, Argument]

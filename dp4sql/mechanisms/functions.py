@@ -7,7 +7,7 @@ from typing import Final
 from dp4sql.mechanisms.calls import TableFunction
 from dp4sql.mechanisms.certify import functions as certify
 from dp4sql.mechanisms.profile import functions as profile
-from dp4sql.sql.calls import Signature
+from dp4sql.sql.lower.calls import Signature
 
 FUNCTIONS: Final[dict[str, TableFunction]] = {
     f.signature.name: f for f in (*certify.FUNCTIONS, *profile.FUNCTIONS)

@@ -9,7 +9,7 @@ from dp4sql.algebra.types import Value
 from dp4sql.infer.ranges import holds
 from dp4sql.mechanisms.origin import Origin
 from dp4sql.policy.labels import PolicySet
-from dp4sql.sql.joins import equality
+from dp4sql.sql.lower.joins import equality
 
 
 class Leaves:

@@ -9,8 +9,8 @@ from dp4sql.algebra.types import Type
 from dp4sql.mechanisms.measure import decimal
 from dp4sql.mechanisms.ranks import Grid
 from dp4sql.sql.dialects import Dialect
-from dp4sql.sql.numbers import finite
-from dp4sql.sql.scalars import literal
+from dp4sql.sql.render.numbers import finite
+from dp4sql.sql.render.scalars import literal
 
 _QUOTIENT: Final = {"duckdb": "//", "postgres": "/", "spark": "DIV"}
 

@@ -30,7 +30,7 @@ from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.measure import Column
 from dp4sql.mechanisms.sharing import scale_of
 from dp4sql.mechanisms.stages import Measurement, Release, Stage
-from dp4sql.sql.types import sum_type
+from dp4sql.sql.lower.expressions.types import sum_type
 
 MEAN_OF: Final = 10
 """How many rows a released mean is taken to be of: the data alone would say."""

@@ -73,7 +73,7 @@ from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.dialects import DUCKDB
 from dp4sql.sql.lower import Statement
 from dp4sql.sql.render import Renderer
-from dp4sql.sql.ties import settled
+from dp4sql.sql.render.ties import settled
 
 NONE: Final[frozenset[str]] = frozenset()
 MOST_ROWS: Final = 10**8

@@ -12,8 +12,8 @@ from dp4sql.algebra.types import Type
 from dp4sql.infer.derivation import Derivation
 from dp4sql.mechanisms.measure import Column, Quantity
 from dp4sql.noise import root_up
-from dp4sql.sql.calls import Call
-from dp4sql.sql.names import Named
+from dp4sql.sql.lower.calls import Call
+from dp4sql.sql.lower.names import Named
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from dp4sql.mechanisms.holding import Held, firm, held, summand
 from dp4sql.mechanisms.measure import Quantity, decimal
 from dp4sql.noise import LIMIT
 from dp4sql.sql.dialects import Dialect
-from dp4sql.sql.numbers import finite
 from dp4sql.sql.render import Renderer
+from dp4sql.sql.render.numbers import finite
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ from dp4sql.policy.labels import PolicySet
 from dp4sql.remember import Remembered
 from dp4sql.rows import Released
 from dp4sql.settings import Settings
-from dp4sql.sql.moments import fixed
+from dp4sql.sql.lower.expressions.moments import fixed
 
 #: Characters of the statements whose plans are kept; a plan takes up to a kilobyte for each.
 MAX_PLANS: Final = 250_000

@@ -39,7 +39,7 @@ from dp4sql.rows import OutputColumn
 from dp4sql.settings import Settings
 from dp4sql.sql.dialects import DUCKDB, Dialect
 from dp4sql.sql.lower import lower
-from dp4sql.sql.moments import fixed
+from dp4sql.sql.lower.expressions.moments import fixed
 from dp4sql.sql.render import Renderer
 
 MOST_QUOTES: Final = 8

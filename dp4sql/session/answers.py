@@ -30,7 +30,7 @@ from dp4sql.session.prepared import Arguments, Prepared
 from dp4sql.session.results import Result, fields_of, of_released
 from dp4sql.session.state import State
 from dp4sql.sql.lexer import Statement
-from dp4sql.sql.names import meant
+from dp4sql.sql.lower.names import meant
 from dp4sql.sql.parse import nearest
 from dp4sql.wire.parameters import decode
 from dp4sql.wire.values import oid_of, type_of

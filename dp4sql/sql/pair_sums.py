@@ -1,4 +1,4 @@
-"""What follows from sums over pairs of numbers, as engine SQL: correlation, covariance and the line of best fit.
+"""What follows from sums over pairs of numbers, as SQL: correlation, covariance and the line of best fit.
 
 `n` rows, sums `x` and `y` of both sides, `xx` and `yy` of their squares and `xy` of their products. NULL where
 Postgres has NULL: without rows, and where a divisor is 0; so where noise makes either negative, too.
@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dp4sql.algebra.expr import Call
-from dp4sql.sql.dialects import Dialect
-from dp4sql.sql.numbers import to_double
-
 NAMES: Final = ("n", "x", "y", "xx", "yy", "xy")
-LARGE: Final = "1e70"
-SMALL: Final = "1e-70"
-"""Between these no product or quotient below leaves double precision. What is smaller counts as 0."""
 
 _XX: Final = "({n} * {xx} - {x} * {x})"
 _YY: Final = "({n} * {yy} - {y} * {y})"
@@ -40,14 +33,3 @@ FORMULAS: Final[Mapping[str, tuple[str, str]]] = {
 def taken(op: str) -> frozenset[str]:
     """The sums that a formula reads."""
     return frozenset(name for name in NAMES if f"{{{name}}}" in "".join(FORMULAS[op]))
-
-
-def of_sums(op: str, expr: Call, texts: list[str], dialect: Dialect) -> str:
-    doubles = (to_double(arg, text, dialect) for arg, text in zip(expr.args, texts, strict=True))
-    values = dict(zip(NAMES, map(_moderate, doubles), strict=True))
-    test, value = FORMULAS[op]
-    return f"CASE WHEN {test.format(**values)} THEN {value.format(**values)} END"
-
-
-def _moderate(x: str) -> str:
-    return f"(CASE WHEN ABS({x}) < {SMALL} THEN 0.0e0 WHEN ABS({x}) <= {LARGE} THEN {x} END)"

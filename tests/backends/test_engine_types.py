@@ -18,8 +18,8 @@ from dp4sql.algebra.types import BOOLEAN, DATE, INTEGERS, TEXT, TIMESTAMP, Type
 from dp4sql.backends import Backend
 from dp4sql.errors import Dp4sqlError
 from dp4sql.sql.dialects import DIALECTS, Dialect
-from dp4sql.sql.expressions import Expressions
-from dp4sql.sql.scalars import Scalars
+from dp4sql.sql.lower.expressions import Expressions
+from dp4sql.sql.render.scalars import Scalars
 
 from .conftest import ENGINES, Run
 

@@ -17,7 +17,7 @@ from dp4sql.errors import Dp4sqlError, EngineError
 from dp4sql.policy import load_policy
 from dp4sql.rows import OutputColumn
 from dp4sql.sql.dialects import DIALECTS
-from dp4sql.sql.truncation import table_source
+from dp4sql.sql.render.truncation import table_source
 
 from .conftest import PATIENCE, Engine, Run
 

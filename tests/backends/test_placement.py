@@ -15,7 +15,7 @@ from dp4sql.mechanisms.placement import place
 from dp4sql.mechanisms.ranks import Grid, texts, times
 from dp4sql.rows import OutputColumn
 from dp4sql.sql.dialects import DIALECTS
-from dp4sql.sql.scalars import literal
+from dp4sql.sql.render.scalars import literal
 
 from .conftest import Run
 

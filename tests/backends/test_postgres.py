@@ -27,7 +27,7 @@ from dp4sql.mechanisms.reading import histogram_sql
 from dp4sql.pipeline.preparation import prepare
 from dp4sql.rows import OutputColumn, listed
 from dp4sql.sql.dialects import POSTGRES as POSTGRES_SQL
-from dp4sql.sql.scalars import literal
+from dp4sql.sql.render.scalars import literal
 
 from .conftest import PATIENCE, POSTGRES, SLOW, Run, filled
 from .servers import restartable, server

@@ -17,7 +17,7 @@ from dp4sql.infer.ranges import number
 from dp4sql.pipeline import Pipeline
 from dp4sql.pipeline.preparation import prepare
 from dp4sql.rows import Released
-from dp4sql.sql.moments import converted, fixed, part, truncated
+from dp4sql.sql.lower.expressions.moments import converted, fixed, part, truncated
 
 PASSED = "SELECT COUNT(*) FROM enrollment WHERE grade >= 3 * EXTRACT(DAY FROM CURRENT_DATE)"
 LATE = datetime.datetime(2024, 3, 9, 23, 30, tzinfo=datetime.UTC)

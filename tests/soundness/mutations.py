@@ -151,7 +151,7 @@ RULES: tuple[Mutation, ...] = (
         ("a NULL is in the range", "first, last = min(first, 0), max(last, 0)", "pass"),
     ),
     *_in(
-        "dp4sql.sql.render",
+        "dp4sql.sql.render.renderer",
         ("NOT EXISTS is EXISTS", '"NOT EXISTS" if node.anti else "EXISTS"', '"EXISTS"'),
         ("DISTINCT is lost", '"SELECT DISTINCT "', '"SELECT "'),
         ("a filter below an outer join is lost", "FROM {block.source}{_where(block.where)}\"\n        return Block(f", "FROM {block.source}\"\n        return Block(f"),
@@ -167,7 +167,7 @@ RULES: tuple[Mutation, ...] = (
         ("a filter on a private column drops bins", "if not padded:\n                found.conditions +=", "if True:\n                found.conditions +="),
     ),
     *_in(
-        "dp4sql.sql.truncation",
+        "dp4sql.sql.render.truncation",
         ("rows without their parents are kept", "EXISTS (SELECT 1 FROM", "TRUE OR EXISTS (SELECT 1 FROM"),
         ("truncation leaves NULLs out", "{_or_null(bound, dialect)}", ""),
     ),
@@ -184,17 +184,17 @@ RULES: tuple[Mutation, ...] = (
 )  # fmt: skip
 WILD: tuple[Mutation, ...] = (
     *_in(
-        "dp4sql.sql.windows",
+        "dp4sql.sql.lower.windows",
         ("frame: as the client wrote it", "self._frame(spec, order, e) if", 'spec.sql(dialect="postgres") if'),
         oracle="duckdb",
     ),
     *_in(
-        "dp4sql.sql.lower",
+        "dp4sql.sql.lower.lowering",
         ("names: two columns of one name are one", "while candidate in self._taken:", "while False:"),
         oracle="duckdb",
     ),
     *_in(
-        "dp4sql.sql.numbers",
+        "dp4sql.sql.render.numbers",
         ("constants: longer than any type", "if not exact or together(args) is not None:", "if True:"),
         ("doubles: products out of range", "for arg, other, text in zip(args, args[::-1], (a, b), strict=True)\n        if not _modest(arg)", "for arg, other, text in zip(args, args[::-1], (a, b), strict=True)\n        if False"),
         ("doubles: roots of negative numbers", '"sqrt": f"{x} >= 0"', '"sqrt": f"{x} IS NOT NULL"'),
@@ -202,7 +202,7 @@ WILD: tuple[Mutation, ...] = (
         oracle="duckdb",
     ),
     *_in(
-        "dp4sql.sql.numbers",
+        "dp4sql.sql.render.numbers",
         ("doubles: numbers that no double holds", 'return arg.type.kind == "numeric" and width(arg) is None and dialect.name == "postgres"', "return False"),
         ("clamp: digits beyond those declared", "if own is None or args[0].type.kind in INTEGERS or", "if True or"),
         oracle="postgres",
@@ -213,18 +213,18 @@ WILD: tuple[Mutation, ...] = (
         oracle="duckdb",
     ),
     *_in(
-        "dp4sql.sql.texts",
+        "dp4sql.sql.render.texts",
         ("texts: places beyond every text", 'f"CASE {far} ELSE CAST({text} AS INTEGER) END"', 'f"CAST({text} AS INTEGER)"'),
         oracle="duckdb",
     ),
     *_in(
-        "dp4sql.sql.casts",
+        "dp4sql.sql.render.casts",
         ("casts: integers beyond their ends", 'inside = f"{text} BETWEEN -{limit} AND {limit - 1}"', 'inside = f"{text} IS NOT NULL"'),
         ("casts: dates from any text", 'return f"TRY_CAST({text} AS {name})"', 'return f"CAST({text} AS {name})"'),
         oracle="duckdb",
     ),
     *_in(
-        "dp4sql.sql.times",
+        "dp4sql.sql.render.times",
         ("moments: any day plus any days", 'f"CASE WHEN {_day(day)} THEN {inner} END"', 'f"{day} {sign} CAST({days} AS INTEGER)"'),
         ("moments: any interval later", "f\"CASE WHEN {time} BETWEEN TIMESTAMP '{first}' AND TIMESTAMP '{last}' THEN {inner} END\"", "inner"),
         ("moments: cut at the end of the calendar", "f\"CASE WHEN {far} THEN CAST('infinity' AS {name}) ELSE {found} END\"", "found"),
@@ -232,7 +232,7 @@ WILD: tuple[Mutation, ...] = (
         oracle="duckdb",
     ),
     *_in(
-        "dp4sql.sql.truncation",
+        "dp4sql.sql.render.truncation",
         ("truncation: a column has the rank's name", "if (name := f\"place{n or ''}\") not in taken", "if (name := f\"place{n or ''}\")"),
         oracle="duckdb",
     ),

@@ -16,7 +16,7 @@ import pytest
 import dp4sql
 from dp4sql.errors import NoBins, PolicyError
 from dp4sql.sql.dialects import DUCKDB
-from dp4sql.sql.truncation import table_source
+from dp4sql.sql.render.truncation import table_source
 
 COLUMNS = {
     "buyer": ("b", "city"),

@@ -10,8 +10,8 @@ from sqlglot import exp
 
 import dp4sql
 from dp4sql.errors import Dp4sqlError
-from dp4sql.sql import lower
-from dp4sql.sql.guard import KNOWN, check
+from dp4sql.sql.lower import lowering
+from dp4sql.sql.lower.guard import KNOWN, check
 from tests.soundness.test_positions import POLICY, STATEMENTS
 from tests.sql.test_outside import POLICY as OTHER
 from tests.sql.test_outside import STANDING_OUTSIDE
@@ -73,7 +73,7 @@ def test_every_argument_is_read(policy: Any, sql: str, monkeypatch: pytest.Monke
         seen.append(tree)
         return tree
 
-    monkeypatch.setattr(lower, "check", watched)
+    monkeypatch.setattr(lowering, "check", watched)
     dp4sql.explain(policy, sql)
     assert seen
     assert set(_unread(seen)) - SAME - COPIED == set()

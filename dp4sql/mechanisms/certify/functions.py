@@ -30,7 +30,7 @@ from dp4sql.mechanisms.certify.report import Plan, Statement, batches, plan
 from dp4sql.mechanisms.certify.request import Request, read_request
 from dp4sql.mechanisms.stored import digest
 from dp4sql.policy.labels import PolicySet
-from dp4sql.sql.calls import Parameter, Signature
+from dp4sql.sql.lower.calls import Parameter, Signature
 
 _TEXT, _NUMBER = Parameter(TEXT), Parameter(NUMERIC)
 

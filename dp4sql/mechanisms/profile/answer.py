@@ -26,7 +26,7 @@ from dp4sql.mechanisms.profile.request import (
 from dp4sql.mechanisms.stored import digest
 from dp4sql.noise import choose
 from dp4sql.policy.profiles import Category, Profile
-from dp4sql.sql.calls import Argument
+from dp4sql.sql.lower.calls import Argument
 
 SUPPRESSED: Final = "[withheld]"
 """The fixed symbol of every suppressed value, present or not (Profile-DP, section 4.1)."""

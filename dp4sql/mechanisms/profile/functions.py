@@ -20,7 +20,7 @@ from dp4sql.mechanisms.profile.request import plan_of, read_request, style
 from dp4sql.policy.labels import PolicySet
 from dp4sql.policy.profiles import Domain
 from dp4sql.policy.profiles.files import find_domain
-from dp4sql.sql.calls import Parameter, Signature
+from dp4sql.sql.lower.calls import Parameter, Signature
 
 _TEXT, _NUMBER = Parameter(TEXT), Parameter(NUMERIC)
 

@@ -19,8 +19,8 @@ from dp4sql.errors import InvalidParameter
 from dp4sql.mechanisms.calls import Environment
 from dp4sql.policy.profiles import Field, Profile
 from dp4sql.rows import OutputColumn
-from dp4sql.sql.calls import Argument
 from dp4sql.sql.literals import read
+from dp4sql.sql.lower.calls import Argument
 from dp4sql.sql.render import Renderer
 
 Key: TypeAlias = tuple[Value, ...]

@@ -16,7 +16,7 @@ from dp4sql.mechanisms.profile.planning import Mechanism
 from dp4sql.mechanisms.profile.release import ReleasePlan, planned
 from dp4sql.policy.labels import PolicySet
 from dp4sql.policy.profiles import Profile
-from dp4sql.sql.calls import Argument
+from dp4sql.sql.lower.calls import Argument
 
 Style = Literal["structured", "freeform"]
 
