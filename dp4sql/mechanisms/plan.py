@@ -53,10 +53,10 @@ from dp4sql.infer.release import sensitivity
 from dp4sql.infer.squares import rows_together, squared
 from dp4sql.infer.terms import seen_through
 from dp4sql.mechanisms.bins import BinFinder
+from dp4sql.mechanisms.bins.refusals import raw_rows
 from dp4sql.mechanisms.measure import Quantity, quantities
 from dp4sql.mechanisms.placing import Way, is_quieter, parted, recombined, sums_groups
 from dp4sql.mechanisms.ranks import grids
-from dp4sql.mechanisms.refusals import raw_rows
 from dp4sql.mechanisms.sharing import Measuring, shared
 from dp4sql.mechanisms.single import constant_row, joined_rows, with_constants
 from dp4sql.mechanisms.stages import (

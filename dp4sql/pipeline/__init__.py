@@ -36,7 +36,7 @@ from dp4sql.curator.differences import require_schema
 from dp4sql.errors import BudgetExceeded, Dp4sqlError, EngineError, QueryCanceled
 from dp4sql.mechanisms.calls import Environment, Opened
 from dp4sql.mechanisms.functions import FUNCTIONS
-from dp4sql.mechanisms.shelf import NOT_KEPT, Shelf, repeated
+from dp4sql.mechanisms.kept.shelf import NOT_KEPT, Shelf, repeated
 from dp4sql.mechanisms.stages import Plan, Price
 from dp4sql.pipeline import errorbars
 from dp4sql.pipeline.accounts import Accounts, observed, say_charged

@@ -12,9 +12,9 @@ from dp4sql.algebra.types import BIGINT
 from dp4sql.backends.base import Read
 from dp4sql.errors import CardinalityViolation
 from dp4sql.mechanisms.calls import Opened
+from dp4sql.mechanisms.kept.shelf import Shelf
 from dp4sql.mechanisms.reading import histogram_sql
 from dp4sql.mechanisms.release import Measured, add_noise, output_rows, public_rows
-from dp4sql.mechanisms.shelf import Shelf
 from dp4sql.mechanisms.stages import (
     CallStage,
     Measurement,

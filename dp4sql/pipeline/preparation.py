@@ -14,10 +14,11 @@ from dp4sql.algebra.types import Type, Value
 from dp4sql.budget.cost import Charge
 from dp4sql.errors import TooComplex
 from dp4sql.infer.facts import Facts
-from dp4sql.mechanisms.derived import View
 from dp4sql.mechanisms.explain import Explanation, derivation_hash, explanation
 from dp4sql.mechanisms.functions import FUNCTIONS, SIGNATURES
 from dp4sql.mechanisms.gathered import bin_notices
+from dp4sql.mechanisms.kept.derived import View
+from dp4sql.mechanisms.kept.stored import Identity, identities
 from dp4sql.mechanisms.lineage import Output, outputs
 from dp4sql.mechanisms.notices import (
     arguments,
@@ -30,7 +31,6 @@ from dp4sql.mechanisms.plan import Planner
 from dp4sql.mechanisms.reading import read_sql
 from dp4sql.mechanisms.split import weights
 from dp4sql.mechanisms.stages import Plan, Price, PublicRead, Release, ScalarStage, price
-from dp4sql.mechanisms.stored import Identity, identities
 from dp4sql.mechanisms.target import reaching
 from dp4sql.pipeline import errorbars
 from dp4sql.pipeline.errorbars import Form, form_of

@@ -8,10 +8,10 @@ from functools import lru_cache, partial
 from typing import Final
 
 from dp4sql.budget.kept import Keeping, KeptAnswers, period
-from dp4sql.mechanisms.derived import View, view
-from dp4sql.mechanisms.shelf import Deriving, Shelf
+from dp4sql.mechanisms.kept.derived import View, view
+from dp4sql.mechanisms.kept.shelf import Deriving, Shelf
+from dp4sql.mechanisms.kept.stored import digest
 from dp4sql.mechanisms.stages import Price, Release
-from dp4sql.mechanisms.stored import digest
 from dp4sql.pipeline.engine import Engine
 from dp4sql.pipeline.postprocess import bins_of
 from dp4sql.pipeline.preparation import Prepared

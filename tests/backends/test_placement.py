@@ -11,8 +11,8 @@ import pytest
 from dp4sql.algebra.expr import Call, Col, Lit
 from dp4sql.algebra.types import BIGINT, DATE, TEXT, TIMESTAMP, TIMESTAMPTZ, Type
 from dp4sql.backends import Backend
-from dp4sql.mechanisms.placement import place
 from dp4sql.mechanisms.ranks import Grid, texts, times
+from dp4sql.mechanisms.reading.placement import place
 from dp4sql.rows import OutputColumn
 from dp4sql.sql.dialects import DIALECTS
 from dp4sql.sql.render.scalars import literal

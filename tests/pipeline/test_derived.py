@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import dp4sql
-from dp4sql.mechanisms.derived import wider
+from dp4sql.mechanisms.kept.derived import wider
 from dp4sql.noise import half_width
 from dp4sql.pipeline import Pipeline
 from dp4sql.settings import Settings

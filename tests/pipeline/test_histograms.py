@@ -9,7 +9,7 @@ import pytest
 
 from dp4sql.algebra.expr import Call, Col, Lit
 from dp4sql.algebra.types import INTEGER
-from dp4sql.mechanisms.values import undone
+from dp4sql.mechanisms.bins.values import undone
 from dp4sql.pipeline import Pipeline
 
 TENS = [*range(0, 101, 10), None]

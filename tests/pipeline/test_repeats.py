@@ -22,8 +22,8 @@ from dp4sql.algebra.types import Value
 from dp4sql.budget.database import Database
 from dp4sql.budget.kept import Keeping, KeptAnswers, period
 from dp4sql.errors import BudgetExceeded, EngineError, LedgerBroken
-from dp4sql.mechanisms import shelf
-from dp4sql.mechanisms.stored import Stored, Unkeepable, decode, encode, no_finer
+from dp4sql.mechanisms.kept import shelf
+from dp4sql.mechanisms.kept.stored import Stored, Unkeepable, decode, encode, no_finer
 from dp4sql.pipeline import Pipeline
 from dp4sql.policy.labels import Allowance
 from dp4sql.policy.models import Refreshed

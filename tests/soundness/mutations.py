@@ -35,7 +35,7 @@ class Mutation:
     def shows_in_answers(self) -> bool:
         """Whether the bound stays right and what is read does not."""
         return self.module.startswith("dp4sql.sql.") or self.module in (
-            "dp4sql.mechanisms.bins",
+            "dp4sql.mechanisms.bins.finder",
             "dp4sql.mechanisms.origin",
         )
 
@@ -159,7 +159,7 @@ RULES: tuple[Mutation, ...] = (
         ("a LEFT JOIN is a JOIN", '"left": "LEFT JOIN"', '"left": "JOIN"'),
     ),
     *_in(
-        "dp4sql.mechanisms.bins",
+        "dp4sql.mechanisms.bins.finder",
         ("an outer join pads no bin", "nullable = column.nullable or leaf in self.origin.padded", "nullable = column.nullable"),
     ),
     *_in(
@@ -237,14 +237,14 @@ WILD: tuple[Mutation, ...] = (
         oracle="duckdb",
     ),
     *_in(
-        "dp4sql.mechanisms.placement",
+        "dp4sql.mechanisms.reading.placement",
         ("ranks: texts outside the domain", "f\"{text} IN ({', '.join(known)})\"", 'f"{text} IS NOT NULL"'),
         ("ranks: dates beyond the range", 'f"LEAST(GREATEST({text}, {first}), {last})"', "text"),
         ("ranks: numbers beyond the range", "CASE WHEN {value} < {low:f} THEN 0 WHEN {value} > {high:f} THEN {top} ELSE {near} END", "{near}"),
         oracle="duckdb",
     ),
     *_in(
-        "dp4sql.mechanisms.reading",
+        "dp4sql.mechanisms.reading.statements",
         ("two parts: rows out of range twice", "usual = inside.select(inside.items, *tests)", "usual = inside.select(inside.items)"),
         oracle="duckdb",
     ),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dp4sql.mechanisms import placement
+from dp4sql.mechanisms.reading import placement
 
 from .wild.campaign import Kind, Tally, campaign_of
 from .wild.queries import random_statement

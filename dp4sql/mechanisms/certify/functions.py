@@ -28,7 +28,7 @@ from dp4sql.mechanisms.certify.price import (
 from dp4sql.mechanisms.certify.release import Outcome, release
 from dp4sql.mechanisms.certify.report import Plan, Statement, batches, plan
 from dp4sql.mechanisms.certify.request import Request, read_request
-from dp4sql.mechanisms.stored import digest
+from dp4sql.mechanisms.kept.stored import digest
 from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.lower.calls import Parameter, Signature
 

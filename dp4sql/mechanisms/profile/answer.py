@@ -12,6 +12,7 @@ from typing import Final
 from dp4sql.algebra.types import Value
 from dp4sql.errors import InvalidParameter
 from dp4sql.mechanisms.calls import Arguments, Environment, Loss
+from dp4sql.mechanisms.kept.stored import digest
 from dp4sql.mechanisms.profile.planning import Fate
 from dp4sql.mechanisms.profile.reading import TableRows, aligned, entity_key, read_tables
 from dp4sql.mechanisms.profile.release import ReleasePlan, sample
@@ -23,7 +24,6 @@ from dp4sql.mechanisms.profile.request import (
     check_role,
     plan_of,
 )
-from dp4sql.mechanisms.stored import digest
 from dp4sql.noise import choose
 from dp4sql.policy.profiles import Category, Profile
 from dp4sql.sql.lower.calls import Argument

@@ -14,9 +14,9 @@ from dp4sql.algebra.nodes import Aggregate, Project, columns
 from dp4sql.algebra.types import INTEGERS, Type
 from dp4sql.errors import InternalError, Refused
 from dp4sql.infer.facts import Facts
-from dp4sql.mechanisms.factoring import Product
-from dp4sql.mechanisms.holding import Held, firm, held, summand
 from dp4sql.mechanisms.measure import Quantity, decimal
+from dp4sql.mechanisms.reading.factoring import Product
+from dp4sql.mechanisms.reading.holding import Held, firm, held, summand
 from dp4sql.noise import LIMIT
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.render import Renderer

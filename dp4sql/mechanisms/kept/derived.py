@@ -20,10 +20,10 @@ from dp4sql.algebra.types import COMPARED, Type, Value
 from dp4sql.infer.facts import Facts
 from dp4sql.mechanisms.bins import BinFinder
 from dp4sql.mechanisms.fitting import fit
+from dp4sql.mechanisms.kept.stored import Stored
 from dp4sql.mechanisms.measure import Quantity
 from dp4sql.mechanisms.release import Measured
 from dp4sql.mechanisms.stages import Release
-from dp4sql.mechanisms.stored import Stored
 from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.render import Renderer

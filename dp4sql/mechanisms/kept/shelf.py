@@ -12,7 +12,7 @@ from typing import Final
 from dp4sql.algebra.types import Value
 from dp4sql.errors import LedgerBroken
 from dp4sql.mechanisms.calls import Kept
-from dp4sql.mechanisms.derived import (
+from dp4sql.mechanisms.kept.derived import (
     Entry,
     View,
     additions,
@@ -23,10 +23,8 @@ from dp4sql.mechanisms.derived import (
     to_text,
     wider,
 )
-from dp4sql.mechanisms.derived import entry as entry_of
-from dp4sql.mechanisms.release import Measured
-from dp4sql.mechanisms.stages import Plan, Price, Release
-from dp4sql.mechanisms.stored import (
+from dp4sql.mechanisms.kept.derived import entry as entry_of
+from dp4sql.mechanisms.kept.stored import (
     MOST_ROWS,
     Identity,
     Stored,
@@ -38,6 +36,8 @@ from dp4sql.mechanisms.stored import (
     put_together,
     taken_apart,
 )
+from dp4sql.mechanisms.release import Measured
+from dp4sql.mechanisms.stages import Plan, Price, Release
 from dp4sql.settings import Reuse
 
 log = logging.getLogger(__name__)

@@ -32,11 +32,10 @@ from dp4sql.errors import NoBins
 from dp4sql.infer.facts import Facts
 from dp4sql.infer.moments import Range
 from dp4sql.infer.ranges import ANY, Fact
-from dp4sql.mechanisms.leaves import Leaves
-from dp4sql.mechanisms.origin import Origin, origin
-from dp4sql.mechanisms.refusals import no_bins
-from dp4sql.mechanisms.steps import grain, is_stepped, narrowed, stepped
-from dp4sql.mechanisms.values import (
+from dp4sql.mechanisms.bins.leaves import Leaves
+from dp4sql.mechanisms.bins.refusals import no_bins
+from dp4sql.mechanisms.bins.steps import grain, is_stepped, narrowed, stepped
+from dp4sql.mechanisms.bins.values import (
     DIGITS,
     MAX_SERIES,
     constants_of,
@@ -48,6 +47,7 @@ from dp4sql.mechanisms.values import (
     size,
     undone,
 )
+from dp4sql.mechanisms.origin import Origin, origin
 from dp4sql.policy.labels import PolicySet
 from dp4sql.sql.lower.joins import assemble
 

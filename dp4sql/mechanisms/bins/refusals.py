@@ -1,4 +1,4 @@
-"""Why a query is refused at its release, in words that say what would work."""
+"""Why a query has no rows that may be shown, in words that say what would work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dp4sql.algebra.nodes import Scan
 from dp4sql.algebra.schema import Column, Table
 from dp4sql.algebra.types import INTEGERS
 from dp4sql.errors import NoBins, Refused
-from dp4sql.mechanisms.steps import is_stepped
+from dp4sql.mechanisms.bins.steps import is_stepped
 from dp4sql.policy.labels import PolicySet
 
 MANY = 1000

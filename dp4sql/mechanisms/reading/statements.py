@@ -11,11 +11,11 @@ from dp4sql.algebra.expr import Call, Col, walk
 from dp4sql.algebra.nodes import Project, Scan, Select, columns
 from dp4sql.infer.facts import Facts
 from dp4sql.infer.ranges import Fact
-from dp4sql.mechanisms.factoring import Product, few_valued, product
-from dp4sql.mechanisms.holding import firm
-from dp4sql.mechanisms.placement import place
+from dp4sql.mechanisms.reading.factoring import Product, few_valued, product
+from dp4sql.mechanisms.reading.holding import firm
+from dp4sql.mechanisms.reading.placement import place
+from dp4sql.mechanisms.reading.summing import Summing, steps
 from dp4sql.mechanisms.stages import Release
-from dp4sql.mechanisms.summing import Summing, steps
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.render import Block, Renderer
 
