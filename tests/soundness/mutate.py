@@ -136,7 +136,7 @@ def main() -> int:
             if result.startswith("killed"):
                 spent.append(float(result.split()[1]))
             module = mutation.module.removeprefix("dp4sql.")
-            print(f"{module:22}{mutation.name:52}{result}", flush=True)
+            print(f"{module:32}{mutation.name:52}{result}", flush=True)
     print(
         f"{len(spent)} of {len(chosen)} mutations killed within {arguments.seconds:.0f} s each; "
         f"half of them within {median(spent or [0]):.0f} s, the last in {max(spent, default=0):.0f} s"
