@@ -195,7 +195,13 @@ power(2, i) | d::numeric | d::numeric(10,2) | d::real | power(n, 2) | d * d * 0.
 #: Errors in Postgres on rows whose result is too large for its type; as a result they are refused.
 TOO_LARGE: Final = r"""
 i + j | i * j | i / j | -i | abs(i) | s + s | s * s | b + b | b * b | b / j | -b | abs(b)
-i * 1000000 * 1000000 | 2147483647 + 1 | 9223372036854775807 + 1
+i * 1000000 * 1000000
+"""
+
+#: The same of constants alone, which no row and no wider type around them changes.
+TOO_LARGE_CONSTANTS: Final = r"""
+2147483647 + 1 | (2147483647 + 1)::numeric | 9223372036854775807 + 1 | -(-9223372036854775807 - 1)
+'32767'::smallint * '32767'::smallint | i + 65536 * 65536 | 9223372036854775807 * 9223372036854775807 * 2
 """
 
 #: Not known, or not the same on every engine.

@@ -18,7 +18,14 @@ import pytest
 from dp4sql.errors import Dp4sqlError, NumberOutOfRange
 from dp4sql.pipeline import Pipeline
 from tests.functions.conftest import Run
-from tests.functions.expressions import DOUBLE, EXACT, REFUSED, TOO_LARGE, listed
+from tests.functions.expressions import (
+    DOUBLE,
+    EXACT,
+    REFUSED,
+    TOO_LARGE,
+    TOO_LARGE_CONSTANTS,
+    listed,
+)
 
 KEYS = range(1, 12)
 ERROR = object()
@@ -102,6 +109,15 @@ def test_what_does_not_fit_its_type_is_an_error_of_the_result(
             through(run, engine, expression)
         wide = through(run, engine, f"({expression})::numeric")
         assert all(value is None or isinstance(value, Decimal) for value in wide.values())
+
+
+@pytest.mark.parametrize("expression", listed(TOO_LARGE_CONSTANTS))
+def test_constants_that_do_not_fit_their_type_are_errors_of_the_statement(
+    run: Run, on_duckdb: Pipeline, plain: asyncpg.Connection, expression: str
+) -> None:
+    assert set(of_postgres(run, plain, expression).values()) == {ERROR}
+    with pytest.raises(NumberOutOfRange):
+        run(on_duckdb.query(f"SELECT COUNT(*) FROM edges WHERE {expression} > 0"))
 
 
 @pytest.mark.parametrize("expression", listed(REFUSED))

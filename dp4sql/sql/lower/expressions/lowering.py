@@ -47,7 +47,6 @@ from dp4sql.sql.lower.expressions.operators import (
     castable,
     fold,
     negated,
-    whole,
 )
 from dp4sql.sql.lower.expressions.patterns import escaped, match
 from dp4sql.sql.lower.expressions.row_tests import RowTests, is_row_test, listed, row
@@ -144,7 +143,7 @@ class Expressions:
         arg = self.lower(e.this)
         if isinstance(arg, Lit) and isinstance(arg.value, (int, Decimal)) and arg.type != BOOLEAN:
             if isinstance(arg.value, int):
-                return whole(-arg.value, arg.type)
+                return Lit(literals.in_range(-arg.value, arg.type), arg.type)
             return Lit(arg.value.copy_negate(), arg.type)
         if isinstance(arg, Lit) and arg.type == INTERVAL:
             return folded("*", arg, Lit(-1, INTEGER)) or arg

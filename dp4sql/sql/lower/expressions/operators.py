@@ -10,9 +10,9 @@ from typing import Final
 from sqlglot import exp
 
 from dp4sql.algebra.expr import Call, Expr, Lit
-from dp4sql.algebra.types import BIGINT, BOOLEAN, LIMITS, TEXTS, TIMES, Type
+from dp4sql.algebra.types import BOOLEAN, TEXTS, TIMES, Type
 from dp4sql.errors import NumberOutOfRange, SyntaxError_, UndefinedFunction, Unsupported
-from dp4sql.sql.literals import MAX_EXPONENT, writable
+from dp4sql.sql.literals import MAX_EXPONENT, in_range, writable
 from dp4sql.sql.lower.expressions.types import is_integer, is_number
 from dp4sql.sql.parse import nearest, position
 
@@ -95,16 +95,7 @@ def fold(op: str, left: Expr, right: Expr, result: Type) -> Expr | None:
     if not isinstance(a, (int, Decimal)) or not isinstance(b, (int, Decimal)):
         return None
     value = _computed(op, Decimal(a), Decimal(b))
-    return whole(int(value), result) if is_integer(result) else Lit(value, result)
-
-
-def whole(value: int, type: Type) -> Lit:
-    """An integer constant, of a wider type where `type` has no room for it: an engine would fail on it, on some
-    only where rows come so far."""
-    for own in (type, BIGINT):
-        if -LIMITS[own.kind] <= value < LIMITS[own.kind]:
-            return Lit(value, own)
-    return Lit(Decimal(value), Type("numeric", None, 0))
+    return Lit(in_range(int(value), result), result) if is_integer(result) else Lit(value, result)
 
 
 def _computed(op: str, x: Decimal, y: Decimal) -> Decimal:
