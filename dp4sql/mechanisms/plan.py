@@ -15,6 +15,7 @@ from typing import Final
 from dp4sql.algebra.bounds import finite
 from dp4sql.algebra.expr import Col, Constant, Expr, Scalar, rewrite
 from dp4sql.algebra.lengths import check_lengths
+from dp4sql.algebra.naming import check_names
 from dp4sql.algebra.nodes import (
     Aggregate,
     Distinct,
@@ -246,6 +247,7 @@ class Planner:
 
     def _stage(self, stage: Release | PublicRead) -> Fetched:
         """Equal reads are one stage: the same thing is never measured twice."""
+        check_names(stage.node)
         check_lengths(stage.node)
         key = f"{type(stage).__name__} {Renderer(DUCKDB).statement(*_identity(stage))}"
         if key not in self._seen:

@@ -137,8 +137,15 @@ def _bound(measurement: Measurement) -> int:
     return _whole(max(measurement.bounds.values(), default=Fraction(0)))
 
 
+def _is_exact(m: Measurement, scale: Fraction) -> bool:
+    """Whether nothing private moves, so that no noise is due."""
+    if not scale and m.private:
+        raise InternalError("a private measurement without noise")
+    return not scale
+
+
 def _noised(m: Measurement, exact: Ints, scale: Fraction, loss: Fraction) -> Ints:
-    if not scale:
+    if _is_exact(m, scale):
         return exact
     if m.gaussian:
         rho = max(m.loss(policy, scale) for policy in m.concentrated)
@@ -150,7 +157,7 @@ def _selected(
     m: Measurement, scored: list[list[int]], scale: Fraction, loss: Fraction
 ) -> list[int]:
     """The chosen candidate of each bin; the best one where nothing private moves."""
-    if not scale:
+    if _is_exact(m, scale):
         return [row.index(max(row)) for row in scored]
     if m.quantity.rank is not None and m.quantity.rank.target:
         return select(scored, _bound(m), scale, loss, apart=True)

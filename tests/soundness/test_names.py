@@ -6,6 +6,11 @@ import duckdb
 import pytest
 
 import dp4sql
+from dp4sql.algebra.expr import Col
+from dp4sql.algebra.naming import check_names
+from dp4sql.algebra.nodes import Join, Project, Scan, Semi
+from dp4sql.algebra.types import Type
+from dp4sql.errors import InternalError, Unsupported
 
 POLICY = dp4sql.load_policy(
     {
@@ -122,3 +127,32 @@ def test_a_column_of_two_names_is_private_by_both(rule: str, name: str) -> None:
     found = dp4sql.explain(TWICE, f"SELECT {name}, COUNT(*) FROM ({BOTH[rule]}) u GROUP BY {name}")
     assert f"({rule})" in found.text()
     assert found.aggregates[0].bounds["r"] >= 2
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM w a LEFT JOIN w b ON b.id = t.k WHERE a.id = 1)",
+        "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM w WHERE w.id = t.id AND t.k IN (SELECT id FROM w))",
+        "SELECT SUM(k) FROM t WHERE EXISTS (SELECT 1 FROM w WHERE w.id = t.id AND (t.k IN (SELECT n FROM w) OR n=1))",
+    ],
+)
+def test_columns_from_too_far_outside_are_refused(sql: str) -> None:
+    with pytest.raises(Unsupported):
+        dp4sql.explain(POLICY, sql)
+
+
+def test_columns_of_one_name_are_no_tree() -> None:
+    """Whatever is known of a column is kept by its name."""
+    scan = Scan(POLICY.schema.table("t"), "t")
+    other = Scan(POLICY.schema.table("w"), "u")
+    k = Col("t.k", Type("integer"))
+    for tree in (
+        Join(scan, Project(other, (("t.k", Col("u.n", Type("integer"))),)), "inner", ()),
+        Join(scan, Project(scan, (("k", k),)), "inner", ()),
+        Project(scan, (("k", k), ("k", Col("t.id", Type("integer"))))),
+        Semi(scan, Project(other, (("t.k", Col("u.n", Type("integer"))),)), (), None, anti=False),
+    ):
+        with pytest.raises(InternalError):
+            check_names(tree)
+    check_names(Join(scan, other, "inner", (("t.id", "u.id"),)))

@@ -152,6 +152,7 @@ class BlockLowering:
         conditions = self._on(block, join, before, relation, side)
         if side:
             whole = frozenset(c.id for r in before[block.first :] for c in r.columns)
+            self._no_correlation(block, conditions, join)
             self._outer(block, node, side, conditions, whole)
         else:
             block.conditions += conditions
@@ -187,6 +188,15 @@ class BlockLowering:
         merged = {"RIGHT": right, "FULL": Call("coalesce", (a, b), kind)}.get(side, left)
         self.scope.merged[name] = merged
         return Call("=", (a, b), BOOLEAN)
+
+    def _no_correlation(self, block: Block, on: list[Expr], join: exp.Join) -> None:
+        own = frozenset().union(*(ids(tree) for tree in block.trees))
+        if not all(reads(part) <= own for part in on):
+            raise Unsupported(
+                "ON of an outer join takes columns of its own FROM only",
+                hint="Correlate in WHERE, or filter in a subquery of FROM.",
+                position=position(join),
+            )
 
     def _outer(
         self, block: Block, right: Node, side: str, on: list[Expr], whole: frozenset[str]

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from sqlglot import exp
 
 from dp4sql.algebra.expr import Col, Constant, Expr, Lit, Scalar
+from dp4sql.algebra.naming import check_names
 from dp4sql.algebra.nodes import Limit, Node, Project, Sort, columns
 from dp4sql.algebra.schema import Schema
 from dp4sql.algebra.sizes import check_sizes
@@ -68,6 +69,7 @@ def lower(
     parsed = check(parse(sql))
     remember(parsed, sql)
     query = lowering.query(parsed, {}, None)
+    check_names(query.node)
     check_sizes(query.node)
     if not lowering.calls:
         query = replace(query, node=columns_alone(query.node))
@@ -307,6 +309,7 @@ class Lowering:
         query = self.query(unwrapped(e), ctes, None)
         if len(query.columns) != 1:
             raise SyntaxError_("subquery must return only one column", position=position(e))
+        check_names(query.node)
         check_sizes(query.node)
         found = Scalar(query.node, query.columns[0].id, query.columns[0].type)
         known.append((ctes, found))

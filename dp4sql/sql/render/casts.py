@@ -49,6 +49,12 @@ def _unsafe(source: Type, target: Type) -> Unsupported:
 def _to_text(arg: Expr, text: str, target: Type, dialect: Dialect) -> str:
     counted = isinstance(arg, Call) and arg.op.startswith("extract_")
     sized = arg.type.scale is not None and (counted or width(arg) is not None)
+    if arg.type.kind == "interval":
+        # Equal ones have several texts, and which of them stands for a group depends on the order of rows.
+        raise Unsupported(
+            "engines write interval values differently as text",
+            hint="Compare it with a constant, as in d > INTERVAL '30 days'.",
+        )
     if arg.type.kind in FLOATS or (arg.type.kind == "numeric" and not sized):
         raise Unsupported(
             f"engines write {arg.type.kind} values differently as text",

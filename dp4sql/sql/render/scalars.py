@@ -27,7 +27,7 @@ from dp4sql.algebra.expr import (
 )
 from dp4sql.algebra.functions import SPREADS
 from dp4sql.algebra.lengths import RELEASED
-from dp4sql.algebra.types import DOUBLE, INTEGERS, Type
+from dp4sql.algebra.types import DOUBLE, INTEGERS, TEXTS, Type
 from dp4sql.errors import InternalError, NumberOutOfRange, TooComplex
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.pair_sums import FORMULAS
@@ -99,6 +99,21 @@ def _number(value: int | Decimal, dialect: Dialect) -> str:
         return f"CAST('{value}' AS {dialect.type_name(DOUBLE)})"
     # Without a point engines take it for an integer, and compute what it meets in as few bits.
     return f"({text})" if "." in text else f"({text}.)"
+
+
+_TAKEN: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(("and", "or", "not", "is true", "is false"), frozenset({"boolean"})),
+    **dict.fromkeys(("like", "ilike", "matches", "left", "right", "substring", "reverse"), TEXTS),
+    **dict.fromkeys(("split_part", "position", *texts.ALIKE), TEXTS),
+}
+
+
+def _check_kinds(op: str, args: tuple[Expr, ...]) -> None:
+    """What another type would be converted to is up to the engine, and may fail on some rows."""
+    known = _TAKEN.get(op)
+    wrong = known is not None and args[0].type.kind not in known | {"unknown"}
+    if wrong or (op in ("and", "or") and any(arg.type.kind != "boolean" for arg in args)):
+        raise InternalError(f"an argument of another type than {op} takes")
 
 
 class Scalars:
@@ -175,6 +190,7 @@ class Scalars:
     def _call(self, op: str, args: tuple[Expr, ...], expr: Call, names: Mapping[str, str]) -> str:
         if self.dialect.name == "spark":
             spark.require(op, expr)
+        _check_kinds(op, args)
         texts = [self.render(arg, names) for arg in args]
         match op:
             case "and" | "or":

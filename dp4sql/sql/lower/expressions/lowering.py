@@ -361,12 +361,12 @@ class Expressions:
         )
 
     def _is(self, e: exp.Is) -> Expr:
-        arg = self.lower(e.this)
         if isinstance(e.expression, exp.Null):
+            arg = self.lower(e.this)
             return Call("is null", (self.coerce(arg, TEXT) if untyped(arg) else arg,), BOOLEAN)
         if isinstance(e.expression, exp.Boolean):
             op = "is true" if e.expression.this else "is false"
-            return Call(op, (self.coerce(arg, BOOLEAN),), BOOLEAN)
+            return Call(op, (self.boolean(e.this),), BOOLEAN)
         raise Unsupported("this IS test is not supported", position=position(e))
 
     def _between(self, e: exp.Between) -> Expr:

@@ -47,8 +47,7 @@ class TextCalls:
                 return self.ex.text_call("starts_with", [e.this, e.expression], BOOLEAN)
             case exp.Left() | exp.Right():
                 op = "left" if isinstance(e, exp.Left) else "right"
-                text = self.ex.coerce(self.ex.lower(e.this), TEXT)
-                return Call(op, (text, self.calls.whole(e.expression)), TEXT)
+                return Call(op, (self._text(e.this, op), self.calls.whole(e.expression)), TEXT)
             case exp.JSONExtract() | exp.JSONExtractScalar():
                 return self._field(e)
             case _:
