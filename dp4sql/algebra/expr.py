@@ -96,6 +96,8 @@ TRUE = Lit(True, BOOLEAN)
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     match expr:
+        case Col() | Lit():
+            return ()
         case Call(args=args):
             return args
         case Case(whens, default):
@@ -109,9 +111,11 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    left = [expr]
+    while left:
+        part = left.pop()
+        yield part
+        left += reversed(children(part))
 
 
 def reads(expr: Expr) -> frozenset[str]:

@@ -272,9 +272,11 @@ def most_alike(node: Values, on: frozenset[str]) -> int:
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:
-    yield node
-    for child in inputs(node):
-        yield from walk_nodes(child)
+    left = [node]
+    while left:
+        part = left.pop()
+        yield part
+        left += reversed(inputs(part))
 
 
 @lru_cache(maxsize=4096)

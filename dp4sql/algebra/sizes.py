@@ -25,11 +25,15 @@ class Sizes:
 
     def check(self, expr: Expr) -> int:
         """TooComplex where there are more than `MOST`."""
+        if isinstance(expr, Col):
+            return self._below.get(expr.id, 1)
+        parts = children(expr)
+        if not parts:
+            return 1
         known = self._known.get(id(expr))
         if known is not None:
             return known[1]
-        size = self._below.get(expr.id, 1) if isinstance(expr, Col) else 1
-        size += sum(map(self.check, children(expr)))
+        size = 1 + sum(map(self.check, parts))
         if size > MOST:
             raise TooComplex(
                 "an expression is too large once its functions are written out",

@@ -71,12 +71,12 @@ def tokenized(sql: str) -> list[Token]:
                 hint="ABS(x) for @ x; parameters are $1, $2.",
                 position=token.start + 1,
             )
-    return [_plain(token, sql) for token in tokens]
+    return [_plain(t, sql) if t.token_type == TokenType.BYTE_STRING else t for t in tokens]
 
 
 def _plain(token: Token, sql: str) -> Token:
     """E'...' as the text that it stands for, which sqlglot takes for bytes."""
-    if token.token_type != TokenType.BYTE_STRING or sql[token.start] not in "eE":
+    if sql[token.start] not in "eE":
         return token
     text = lexer.unescaped(sql[token.start : token.end + 1])
     return Token(TokenType.STRING, text, token.line, token.col, token.start, token.end, [])
