@@ -1,4 +1,4 @@
-"""Collations under which texts that differ are equal: the policy's rules know of none.
+"""Columns in which texts that differ are equal, by their collation or type: the policy's rules know of none.
 
 Where 'a' = 'A' a row may fall into two bins, and which of the two texts stands for a group depends on the order
 of rows. So a database with such columns is refused.
@@ -21,16 +21,17 @@ PROBES = ("a", "A", "\u00e1", "a\u0301")
 POSTGRES = """
 SELECT c.table_schema, c.table_name, c.column_name
 FROM information_schema.columns c
-JOIN pg_collation l ON l.collname = c.collation_name
-JOIN pg_namespace n ON n.oid = l.collnamespace AND n.nspname = c.collation_schema
-WHERE NOT l.collisdeterministic
+LEFT JOIN (pg_collation l JOIN pg_namespace n ON n.oid = l.collnamespace)
+ON l.collname = c.collation_name AND n.nspname = c.collation_schema
+WHERE NOT l.collisdeterministic OR (c.data_type = 'character' AND c.character_maximum_length IS NULL)
 """
+"""A `bpchar` without a length keeps the blanks at its end, which LIKE sees and `=` does not."""
 
 Place = tuple[str, str]
 
 
 async def loose_columns(policies: PolicySet, backend: Backend) -> list[tuple[str, Rule]]:
-    """Table name and claim, for each text column of the policy whose collation takes different texts as equal."""
+    """Table name and claim, for each text column of the policy that takes different texts as equal."""
     texts = [
         (table, column)
         for table, found in policies.schema.tables.items()
@@ -49,7 +50,9 @@ def _rules(loose: list[Place]) -> Iterator[tuple[str, Rule]]:
         where = ("tables", table, "columns", column)
         yield (
             table,
-            Rule(where, f"{column} has a collation under which different texts are equal", ""),
+            Rule(
+                where, f"{column} has a collation or type under which different texts are equal", ""
+            ),
         )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import asyncpg
 import duckdb
 import pytest
 
 import dp4sql
+from dp4sql.catalog import embedded
 from dp4sql.errors import PolicyError
 
 POLICY = dp4sql.load_policy(
@@ -87,3 +89,26 @@ def test_numbers_are_of_the_declared_kind(tmp_path: Path, declared: str, stored:
     with pytest.raises(PolicyError, match=r"x is .* there"):
         asyncio.run(pipeline.start())
     asyncio.run(pipeline.close())
+
+
+def test_on_postgres_blanks_at_the_end_are_no_difference(tmp_path: Path) -> None:
+    """LIKE sees them in a `bpchar`, and `=` does not; char(n) fills all values up to one length."""
+
+    async def started(type: str) -> None:
+        server = await embedded.start()
+        try:
+            url = f"postgresql://{embedded.SUPERUSER}@/template1?host={server.directory}"
+            connection = await asyncpg.connect(url)
+            await connection.execute(f"CREATE TABLE t (id integer, k {type})")
+            await connection.close()
+            pipeline = dp4sql.open_pipeline(policy=POLICY, database=url, ledger=tmp_path / type)
+            try:
+                await pipeline.start()
+            finally:
+                await pipeline.close()
+        finally:
+            await server.stop()
+
+    asyncio.run(started("char(3)"))
+    with pytest.raises(PolicyError, match="different texts are equal"):
+        asyncio.run(started("bpchar"))
