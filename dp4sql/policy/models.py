@@ -151,8 +151,8 @@ class TableModel(FileModel):
     key: list[str] = Field(
         json_schema_extra={"minItems": 1}, description="[column, ...], the primary key"
     )
-    rows: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="the largest size in any admissible database, a whole number"
+    rows: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="the largest size in any admissible database, 1 or more"
     )
     foreign_keys: Annotated[
         Annotated[dict[str, str], Tag("(mapping)")]

@@ -30,7 +30,7 @@ def column(**entries: Any) -> dict[str, Any]:
         (university(dp4sql=2), "dp4sql is 2, not 1", "version"),
         (university(data={"refreshed": "yearly"}), 'refreshed is "yearly"', "weekly"),
         (university(data={}), '"refreshed" is missing', "monthly"),
-        (university(**{"tables.student.rows": -1}), "rows is -1, not 0 or more", "largest size"),
+        (university(**{"tables.student.rows": 0}), "rows is 0, not 1 or more", "largest size"),
         (university(**{"tables.student.rows": True}), "rows is true, not a whole number", "size"),
         (university(**{"tables.student.rows": "5"}), 'rows is "5", not a whole number', "size"),
         (university(**{"tables.student.key": "uid"}), 'key is "uid", not a list', "primary key"),
