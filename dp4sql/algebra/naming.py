@@ -3,9 +3,6 @@ of one name would be one to them, and the bound of one would be taken for that o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dp4sql.algebra.expr import reads
 from dp4sql.algebra.nodes import (
     Join,
     Node,
@@ -13,7 +10,6 @@ from dp4sql.algebra.nodes import (
     Semi,
     UnionAll,
     columns,
-    expressions,
     ids,
     inputs,
     needed,
@@ -27,32 +23,35 @@ _NONE: frozenset[str] = frozenset()
 def check_names(node: Node) -> None:
     """Unsupported where an expression reads a column that its inputs do not have; InternalError where two columns
     or two scans have one name."""
-    aliases = [part.alias for part in walk_nodes(node) if isinstance(part, Scan)]
+    parts = list(walk_nodes(node))
+    aliases = [part.alias for part in parts if isinstance(part, Scan)]
     if len(aliases) > len(set(aliases)):
         raise InternalError("two scans of one name")
-    for part in walk_nodes(node):
-        if not all(_tells_apart(part)):
+    for part in parts:
+        if not _tells_apart(part):
             raise InternalError("two columns of one name")
-        if not all(_has_what_it_reads(part)):
+        if not _has_what_it_reads(part):
             raise Unsupported(
                 "a subquery reaches past the SELECT that encloses it",
                 hint="Correlate each subquery with the query directly around it.",
             )
 
 
-def _tells_apart(node: Node) -> Iterator[bool]:
-    yield len(columns(node)) == len(ids(node))
-    if isinstance(node, Semi):
-        yield not ids(node.left) & ids(node.right)
+def _tells_apart(node: Node) -> bool:
+    if isinstance(node, Semi) and ids(node.left) & ids(node.right):
+        return False
+    return len(columns(node)) == len(ids(node))
 
 
-def _has_what_it_reads(node: Node) -> Iterator[bool]:
-    found = _NONE.union(*map(ids, inputs(node)))
-    yield all(reads(expr) <= found for expr in expressions(node))
+def _has_what_it_reads(node: Node) -> bool:
     match node:
+        case Scan():
+            return True
         case Join(left, right, pairs=pairs) | Semi(left, right, pairs=pairs):
-            yield all(a in ids(left) and b in ids(right) for a, b in pairs)
+            ours, theirs = ids(left), ids(right)
+            paired = all(a in ours and b in theirs for a, b in pairs)
+            return paired and needed(node, _NONE) <= ours | theirs
         case UnionAll(left, right, _, left_ids, right_ids):
-            yield ids(left) >= {*left_ids} and ids(right) >= {*right_ids}
-        case _ if inputs(node):
-            yield needed(node, _NONE) <= found
+            return ids(left) >= {*left_ids} and ids(right) >= {*right_ids}
+        case _:
+            return needed(node, _NONE) <= _NONE.union(*map(ids, inputs(node)))
