@@ -93,9 +93,9 @@ class Dialect:
             return "NUMERIC"
         return "DOUBLE" if type.scale is None else f"DECIMAL(38,{min(type.scale, 18)})"
 
-    def summed(self, text: str) -> str:
-        """An integer whose sum cannot overflow: Spark sums integers in 64 bits."""
-        return f"CAST({text} AS DECIMAL(19,0))" if self.name == "spark" else text
+    def summed(self, text: str, digits: int = 0) -> str:
+        """An integer of so many digits whose sum cannot overflow: Spark sums integers in 64 bits."""
+        return f"CAST({text} AS DECIMAL({max(19, digits)},0))" if self.name == "spark" else text
 
     def aggregates(self, agg: Agg) -> Callable[[str], str]:
         match agg.function:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from dp4sql.algebra.digits import held
 from dp4sql.algebra.expr import Call, Expr, Lit, Over
 from dp4sql.algebra.functions import SPREADS
 from dp4sql.algebra.types import BIGINT, BOOLEAN, DOUBLE, FLOATS, INTEGER, Type
@@ -135,7 +136,7 @@ class Windows:
                 f"function {op}({arg.type.kind}) does not exist",
                 e,
             )
-            return op, (arg, *self._extra(op, arg, e)), _type(op, arg.type)
+            return op, (arg, *self._extra(op, arg, e)), _type(op, held(arg))
         raise Unsupported(
             "this window function is not supported",
             hint="Supported: COUNT, SUM, AVG, MIN, MAX, VARIANCE, STDDEV, ROW_NUMBER, RANK, DENSE_RANK, "

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dp4sql.algebra.digits import MAX_DIGITS, together, width
+from dp4sql.algebra.digits import SUMMABLE as SUMMED
 from dp4sql.algebra.expr import Call, Expr, Lit
 from dp4sql.algebra.types import DOUBLE, FLOATS, INTEGERS, Kind, Type
 from dp4sql.errors import Unsupported
@@ -19,6 +20,7 @@ from dp4sql.sql.dialects import Dialect
 LARGE: Final = "1e300"
 SMALL: Final = "1e-300"
 SUMMABLE: Final = "8e307"
+ADDED: Final = "1e290"
 FACTOR: Final = ("1e-150", "1e150")
 FAR: Final = ("1e-260", "1e260")
 REAL: Final = ("1.1754944e-38", "3.4028234e38")
@@ -96,6 +98,15 @@ def alike(args: Sequence[Expr], texts: list[str], dialect: Dialect) -> list[str]
     ]
 
 
+def united(args: Sequence[Expr], texts: list[str], dialect: Dialect) -> list[str]:
+    """Exact numbers as they stand in one column of a UNION, for which engines take a type that may have too few
+    digits after the point."""
+    scales = {arg.type.scale for arg in args}
+    if dialect.name == "postgres" or (len(scales) == 1 and None not in scales):
+        return texts
+    return alike(args, texts, dialect)
+
+
 def held_in(args: tuple[Expr, ...], texts: list[str], dialect: Dialect) -> str:
     """A value, its least, its most, and what stands for NULL. NaN, which engines take for the greatest
     number, becomes the most.
@@ -165,6 +176,27 @@ def finite(arg: Expr, text: str, dialect: Dialect) -> str:
         return f"CAST({text} AS {double})"
     far = f"WHEN {text} < -{LARGE} THEN -{LARGE} WHEN {text} > {LARGE} THEN {LARGE}"
     return f"CASE {far} WHEN ABS({text}) < {SMALL} THEN 0 ELSE CAST({text} AS {double}) END"
+
+
+def summable(op: str, arg: Expr, text: str, dialect: Dialect) -> str:
+    """What a sum or a mean takes: NULL where it could run out of digits."""
+    own, double = width(arg), dialect.type_name(DOUBLE)
+    if dialect.name == "postgres":
+        return text if own is not None else _addable(arg, text, double)
+    scale = arg.type.scale if own is None else own.scale
+    if scale is not None and (own is None or own.digits > SUMMED):
+        limit = f"1e{SUMMED - scale}"
+        text = f"CASE WHEN CAST({text} AS {double}) BETWEEN -{limit} AND {limit} THEN {text} END"
+    whole = op != "avg" and arg.type.kind in INTEGERS
+    return dialect.summed(text, own.digits if own else 0) if whole else text
+
+
+def _addable(arg: Expr, text: str, double: str) -> str:
+    """Postgres fails where a sum leaves floating point; elsewhere it is infinite then."""
+    exact = arg.type.kind == "numeric"
+    x = text if exact else f"CAST({text} AS {double})"
+    far = "" if exact else f" ELSE {x} * CAST('Infinity' AS {double})"
+    return f"CASE WHEN {x} BETWEEN -{ADDED} AND {ADDED} THEN {x}{far} END"
 
 
 def squarable(arg: Expr, text: str, dialect: Dialect) -> str:

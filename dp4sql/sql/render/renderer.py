@@ -13,8 +13,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final, assert_never
 
-from dp4sql.algebra.digits import MAX_DIGITS, SUMMABLE, width
+from dp4sql.algebra.digits import MAX_DIGITS, width
 from dp4sql.algebra.expr import Col, Expr, Over, conjuncts, walk
+from dp4sql.algebra.functions import SPREADS
 from dp4sql.algebra.nodes import (
     Agg,
     Aggregate,
@@ -34,10 +35,10 @@ from dp4sql.algebra.nodes import (
     argument,
     columns,
 )
-from dp4sql.algebra.types import DOUBLE, INTEGERS, Type, Value
+from dp4sql.algebra.types import Type, Value
 from dp4sql.sql.dialects import Dialect
 from dp4sql.sql.render import ties
-from dp4sql.sql.render.numbers import SHORT, finite
+from dp4sql.sql.render.numbers import SHORT, finite, squarable, summable, united
 from dp4sql.sql.render.reduction import needed_groups
 from dp4sql.sql.render.scalars import Scalars, literal
 from dp4sql.sql.render.truncation import table_source
@@ -131,12 +132,12 @@ class Renderer:
         return Block(f"{table_source(node.table, self.dialect)} AS {alias}", [], named)
 
     def _column(self, text: str, type: Type) -> str:
-        """Numbers of undeclared size are double precision where engines have none of any size: which
-        digits a table really has is not known here."""
-        free = type.kind == "numeric" and type.precision is None and type.scale is None
-        if not free or self.dialect.name == "postgres":
+        """Numbers of undeclared size are double precision: which digits a table really has is not known here, and
+        Postgres fails where one that no double holds meets one that is computed in double precision."""
+        column = Col("", type)
+        if type.kind != "numeric" or width(column) is not None:
             return text
-        return f"CAST({text} AS {self.dialect.type_name(type)})"
+        return finite(column, text, self.dialect)
 
     def _derived(self, node: Node) -> Block:
         """`node` as a subquery in FROM."""
@@ -252,11 +253,8 @@ class Renderer:
                 return self._aggregate(node, outputs)
             case Distinct(child):
                 return self._listed(child, outputs).replace("SELECT ", "SELECT DISTINCT ", 1)
-            case UnionAll(left, right, own, left_ids, right_ids):
-                index = {id: i for i, (id, _) in enumerate(own)}
-                a = tuple((left_ids[index[id]], name) for id, name in outputs)
-                b = tuple((right_ids[index[id]], name) for id, name in outputs)
-                return f"{self._listed(left, a)} UNION ALL {self._listed(right, b)}"
+            case UnionAll():
+                return self._united(node, outputs)
             case Sort(child, keys):
                 return self._sorted(child, keys, outputs)
             case Limit(child, count, offset):
@@ -266,6 +264,23 @@ class Renderer:
                 return text + (f" OFFSET {offset}" if offset else "")
             case _:
                 return self._listed(node, outputs)
+
+    def _united(self, node: UnionAll, outputs: tuple[tuple[str, str], ...]) -> str:
+        index = {id: i for i, (id, _) in enumerate(node.outputs)}
+        sides = (node.left, node.left_ids), (node.right, node.right_ids)
+        blocks = [self.block(part) for part, _ in sides]
+        types = [dict(columns(part)) for part, _ in sides]
+        items: list[list[str]] = [[], []]
+        for id, name in outputs:
+            own = [ids[index[id]] for _, ids in sides]
+            args = [Col(c, known[c]) for c, known in zip(own, types, strict=True)]
+            texts = [block.names[c] for c, block in zip(own, blocks, strict=True)]
+            for found, text in zip(items, united(args, texts, self.dialect), strict=True):
+                found.append(f"{text} AS {name}")
+        return " UNION ALL ".join(
+            f"SELECT {', '.join(found) or '1 AS one'} FROM {block.source}{_where(block.where)}"
+            for found, block in zip(items, blocks, strict=True)
+        )
 
     def _listed(self, node: Node, outputs: tuple[tuple[str, str], ...]) -> str:
         block = self.block(node)
@@ -301,23 +316,20 @@ class Renderer:
         return f"SELECT {items} FROM {block.source}{_where(block.where)}{tail}"
 
     def _summable(self, node: Aggregate, agg: Agg, names: Mapping[str, str]) -> dict[str, str]:
-        """What a sum or a mean takes, NULL where the sum could run out of digits."""
-        if agg.arg is None or agg.function not in ("sum", "sum_distinct", "avg"):
+        """What an aggregate takes so that it cannot fail."""
+        if agg.arg is None:
             return {}
-        own = width(argument(node, agg))
-        if self.dialect.name == "postgres" or own is None or own.digits <= SUMMABLE:
-            return {}
-        text, double = names[agg.arg], self.dialect.type_name(DOUBLE)
-        limit = f"1e{SUMMABLE - own.scale}"
-        within = f"CAST({text} AS {double}) BETWEEN -{limit} AND {limit}"
-        return {agg.arg: f"CASE WHEN {within} THEN {text} END"}
+        arg = argument(node, agg)
+        if agg.function in ("sum", "sum_distinct", "avg"):
+            return {agg.arg: summable(agg.function, arg, names[agg.arg], self.dialect)}
+        doubles = self.dialect.name == "postgres" and width(arg) is None
+        spread = doubles and agg.function in SPREADS
+        return {agg.arg: squarable(arg, names[agg.arg], self.dialect)} if spread else {}
 
     def aggregate(self, agg: Agg, names: Mapping[str, str], types: Mapping[str, Type]) -> str:
         """One aggregate below the release, with Postgres's result type."""
         arg = names[agg.arg] if agg.arg is not None else "*"
-        if agg.arg is not None and agg.function in ("sum", "sum_distinct"):
-            arg = self.dialect.summed(arg) if types[agg.arg].kind in INTEGERS else arg
-        elif agg.arg is not None and agg.function == "quantile_cont":
+        if agg.arg is not None and agg.function == "quantile_cont":
             # What lies between two decimals is no decimal of as few digits.
             arg = finite(Col(agg.arg, types[agg.arg]), arg, self.dialect)
         write: Callable[[str], str] = self.dialect.aggregates(agg)

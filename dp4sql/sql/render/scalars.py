@@ -303,7 +303,9 @@ class Scalars:
 
     def _over(self, expr: Over, names: Mapping[str, str]) -> str:
         args = ", ".join(self.render(arg, names) for arg in expr.args)
-        if expr.op in SPREADS:
+        if expr.op in ("sum", "avg"):
+            args = numbers.summable(expr.op, expr.args[0], args, self.dialect)
+        elif expr.op in SPREADS:
             args = numbers.squarable(expr.args[0], args, self.dialect)
         call = "COUNT(*)" if expr.op == "count_star" else f"{expr.op.upper()}({args})"
         parts = []
