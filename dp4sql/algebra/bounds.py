@@ -48,7 +48,7 @@ def plus(*bounds: Bound) -> Bound:
 
 def times(*bounds: Bound) -> Bound:
     """Product with 0 * infinity = 0: no slot times any fan-out is no slot."""
-    if any(bound == 0 for bound in bounds):
+    if 0 in bounds:
         return 0
     product: int | Fraction = 1
     for bound in bounds:

@@ -120,7 +120,15 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 def reads(expr: Expr) -> frozenset[str]:
     """Ids of the columns that `expr` depends on."""
-    return frozenset(part.id for part in walk(expr) if isinstance(part, Col))
+    found: set[str] = set()
+    left = [expr]
+    while left:
+        part = left.pop()
+        if isinstance(part, Col):
+            found.add(part.id)
+        else:
+            left += children(part)
+    return frozenset(found)
 
 
 def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
