@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -147,3 +148,9 @@ def test_no_row_makes_the_engine_fail(run: Run, neighbours: list[Pipeline], sql:
         except dp4sql.errors.Unsupported as error:
             said.append(str(error))
     assert said[0] == said[1]
+
+
+def test_a_union_keeps_the_digits_of_its_parts(run: Run, neighbours: list[Pipeline]) -> None:
+    parts = "SELECT n AS x FROM place UNION ALL SELECT i::numeric(38, 0) FROM place"
+    answer = run(neighbours[0].query(f"SELECT x FROM ({parts}) p ORDER BY x LIMIT 1"))
+    assert [tuple(row) for row in answer.rows] == [(Decimal("12.5"),)]
