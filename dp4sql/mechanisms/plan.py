@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
-from dp4sql.algebra.bounds import finite
+from dp4sql.algebra.bounds import Bound, finite
 from dp4sql.algebra.expr import Col, Constant, Expr, Scalar, rewrite
 from dp4sql.algebra.lengths import check_lengths
 from dp4sql.algebra.naming import check_names
@@ -271,11 +271,15 @@ class Planner:
         most = self.facts.freq(node.child, NONE)
         rows = max(1, min(MOST_ROWS, int(most) if finite(most) else MOST_ROWS))
 
+        @cache
+        def together(policy: str) -> Bound:
+            return rows_together(self.derivers[policy], node.child, frozenset(node.keys))
+
         def planned(centred: frozenset[str]) -> Measuring:
             measured, built = quantities(node.aggs, below, units, candidates, rows, centred)
             for quantity in measured:
                 if quantity not in known:
-                    known[quantity] = self._measurement(quantity, node, derivations)
+                    known[quantity] = self._measurement(quantity, node, derivations, together)
             return Measuring(tuple(known[q] for q in measured), tuple(built))
 
         measuring = shared(planned, node.aggs if self._sharing else (), self._epsilons)
@@ -299,7 +303,11 @@ class Planner:
         return self.policies.schema.table(source.table).columns[source.column].unit
 
     def _measurement(
-        self, quantity: Quantity, node: Aggregate, derivations: dict[str, Derivation]
+        self,
+        quantity: Quantity,
+        node: Aggregate,
+        derivations: dict[str, Derivation],
+        together: Callable[[str], Bound],
     ) -> Measurement:
         bounds: dict[str, Fraction] = {}
         squares: dict[str, Fraction] = {}
@@ -315,9 +323,8 @@ class Planner:
                     f"{_shown(node, quantity)} moves by more steps under policy {name} than 64 bits count",
                     hint="Round or divide what it adds up, as in SUM(x / 1000), or filter to fewer rows.",
                 )
-            together = rows_together(self.derivers[name], node.child, keys)
             l1 = Fraction(found.bound)
-            squares[name] = squared(derivation.terms, keys, quantity.summand, l1, together)
+            squares[name] = squared(derivation.terms, keys, quantity.summand, l1, together(name))
             rules[name] = found.rule
         rows = self.facts.freq(node.child, keys) if quantity.rank is not None else None
         most = int(rows) if rows is not None and finite(rows) else None

@@ -39,7 +39,7 @@ def parse(sql: str) -> exp.Expr:
         raise Unsupported(f"statement longer than {MAX_LENGTH} characters")
     try:
         tokens = tokenized(sql)
-        found = trees(sql, _literals_in_brackets(tokens))
+        found = trees(sql, _literals_in_brackets(sql, tokens))
         _whole_intervals(sql, tokens)
         strict.whole(tokens)
     except ParseError as error:
@@ -64,13 +64,15 @@ def parse(sql: str) -> exp.Expr:
 def tokenized(sql: str) -> list[Token]:
     """The tokens of `sql`, which are sqlglot's but for $1,$2: it takes `$1,$` for the start of a text."""
     tokens: list[Token] = _POSTGRES.tokenize(_marked(sql))
-    for token in tokens:
+    for token in tokens if "@" in sql else ():
         if token.token_type == TokenType.PARAMETER and sql[token.start] != "$":
             raise Unsupported(
                 f"the operator {token.text} is not supported",
                 hint="ABS(x) for @ x; parameters are $1, $2.",
                 position=token.start + 1,
             )
+    if "E'" not in sql and "e'" not in sql:
+        return tokens
     return [_plain(t, sql) if t.token_type == TokenType.BYTE_STRING else t for t in tokens]
 
 
@@ -98,10 +100,10 @@ def _marked(sql: str) -> str:
     return "".join(letters)
 
 
-def _literals_in_brackets(tokens: Sequence[Token]) -> list[Token]:
+def _literals_in_brackets(sql: str, tokens: Sequence[Token]) -> list[Token]:
     """(DATE '...')::text for DATE '...'::text: sqlglot would cast the text first, and make a date of that."""
     found = list(tokens)
-    for i in range(len(tokens) - 2, 0, -1):
+    for i in range(len(tokens) - 2, 0, -1) if "::" in sql else ():
         if tokens[i].token_type == TokenType.STRING and tokens[i + 1].text == "::":
             first = _type_before(tokens[:i])
             if first is not None:
