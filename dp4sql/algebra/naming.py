@@ -3,6 +3,8 @@ of one name would be one to them, and the bound of one would be taken for that o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dp4sql.algebra.nodes import (
     Join,
     Node,
@@ -27,31 +29,31 @@ def check_names(node: Node) -> None:
     aliases = [part.alias for part in parts if isinstance(part, Scan)]
     if len(aliases) > len(set(aliases)):
         raise InternalError("two scans of one name")
+    names = {id(part): ids(part) for part in parts}
     for part in parts:
-        if not _tells_apart(part):
+        below = [names[id(child)] for child in inputs(part)]
+        if not _tells_apart(part, len(names[id(part)]), below):
             raise InternalError("two columns of one name")
-        if not _has_what_it_reads(part):
+        if not _has_what_it_reads(part, below):
             raise Unsupported(
                 "a subquery reaches past the SELECT that encloses it",
                 hint="Correlate each subquery with the query directly around it.",
             )
 
 
-def _tells_apart(node: Node) -> bool:
-    if isinstance(node, Semi) and ids(node.left) & ids(node.right):
+def _tells_apart(node: Node, names: int, below: Sequence[frozenset[str]]) -> bool:
+    if isinstance(node, Semi) and below[0] & below[1]:
         return False
-    return len(columns(node)) == len(ids(node))
+    return len(columns(node)) == names
 
 
-def _has_what_it_reads(node: Node) -> bool:
+def _has_what_it_reads(node: Node, below: Sequence[frozenset[str]]) -> bool:
     match node:
-        case Scan():
-            return True
-        case Join(left, right, pairs=pairs) | Semi(left, right, pairs=pairs):
-            ours, theirs = ids(left), ids(right)
-            paired = all(a in ours and b in theirs for a, b in pairs)
-            return paired and needed(node, _NONE) <= ours | theirs
-        case UnionAll(left, right, _, left_ids, right_ids):
-            return ids(left) >= {*left_ids} and ids(right) >= {*right_ids}
+        case Join(pairs=pairs) | Semi(pairs=pairs):
+            left, right = below
+            paired = all(a in left and b in right for a, b in pairs)
+            return paired and needed(node, _NONE) <= left | right
+        case UnionAll(left_ids=left_ids, right_ids=right_ids):
+            return below[0] >= {*left_ids} and below[1] >= {*right_ids}
         case _:
-            return needed(node, _NONE) <= _NONE.union(*map(ids, inputs(node)))
+            return not below or needed(node, _NONE) <= below[0]
